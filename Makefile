@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: release release-test vulncheck help deps page page-test screenshots build run test test-mysql lint fmt bench bench-page bench-peers bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
+.PHONY: release release-test vulncheck help deps page page-types page-test screenshots build run test test-mysql lint fmt bench bench-page bench-peers bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ page/dist/index.html: page/node_modules/.package-lock.json page/index.html page/
 	@tools/deps.sh page
 	cd page && npm run --silent build
 	@touch $@
+
+page-types: ## Write the types of the API for the console (page/src/types.ts)
+	$(GO) run ./tools/pagetypes page/src/types.ts
 
 page-test: page ## Test the console: a real browser on a real cluster
 	@tools/deps.sh server page browser

@@ -22,6 +22,8 @@ var floors = []string{
 	// Nouns, and libraries that do not know them.
 	"job api/openapi docs page internal/boottime internal/failpoint internal/innodb internal/logqueue " +
 		"internal/loop internal/manifest internal/privatedb internal/privilege internal/sse",
+	// The types of the API's answers.
+	"api/view",
 	// The database; executors, which cannot reach it; a separate process next to the node.
 	"sql execute internal/guard internal/crontab internal/follow client",
 	"sql/trip lock internal/trail internal/auth internal/trace",

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/alert"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/feed"
@@ -25,17 +26,8 @@ type Alerter interface {
 	Test(ctx context.Context, channel string) (alert.Tested, error)
 }
 
-// alertMeta holds the server's metadata of a rule or a channel.
-type alertMeta struct {
-	Version int64  `json:"version" doc:"A number that grows with each change."`
-	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated string `json:"updated" format:"date-time" doc:"When it was last changed."`
-	By      string `json:"updated_by" doc:"Who changed it last."`
-	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read. Replace it with PUT."`
-}
-
-func metaOf(r *alert.Definition) alertMeta {
-	return alertMeta{Version: r.Version, Created: stamp(r.Created), Updated: stamp(r.Updated), By: r.By}
+func metaOf(r *alert.Definition) view.AlertMeta {
+	return view.AlertMeta{Version: r.Version, Created: r.Created.Time(), Updated: r.Updated.Time(), By: r.By}
 }
 
 // alertReadOnly are the fields of a rule or channel that only the server sets, and the name, which
@@ -45,22 +37,9 @@ var alertReadOnly = []string{"name", "version", "created", "updated", "updated_b
 // channelReadOnly is alertReadOnly for channels.
 var channelReadOnly = append([]string{"held"}, alertReadOnly...)
 
-// alertRuleView is a rule as clients see it.
-type alertRuleView struct {
-	job.AlertRule
-	alertMeta
-}
-
-// alertChannelView is a channel as clients see it.
-type alertChannelView struct {
-	job.AlertChannel
-	alertMeta
-	Held string `json:"held,omitempty" doc:"For a heartbeat: why it is not called now."`
-}
-
-func viewRule(row *alert.Definition) alertRuleView {
+func viewRule(row *alert.Definition) view.AlertRule {
 	r, err := alert.DecodeRule(row)
-	v := alertRuleView{r, metaOf(row)}
+	v := view.AlertRule{AlertRule: r, AlertMeta: metaOf(row)}
 	if v.AlertRule.Name = row.Name; err != nil {
 		v.Error = err.Error()
 	}
@@ -69,9 +48,9 @@ func viewRule(row *alert.Definition) alertRuleView {
 
 // viewChannel shows a channel. Only admins see the parts that may hold secrets, although no secret
 // should be written there.
-func viewChannel(ctx context.Context, row *alert.Definition) alertChannelView {
+func viewChannel(ctx context.Context, row *alert.Definition) view.AlertChannel {
 	c, err := alert.DecodeChannel(row)
-	v := alertChannelView{c, metaOf(row), row.Held}
+	v := view.AlertChannel{AlertChannel: c, AlertMeta: metaOf(row), Held: row.Held}
 	if v.AlertChannel.Name = row.Name; err != nil {
 		v.Error = err.Error()
 	}
@@ -97,7 +76,7 @@ func hideSecrets(c *job.AlertChannel) {
 
 // listOf answers with a page of definitions.
 func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Table,
-	view func(*alert.Definition) V) error {
+	show func(*alert.Definition) V) error {
 	q := newQuery(r)
 	limit, after := q.limit(), int64(0)
 	if c := q.cursor(string(t)); c != nil {
@@ -112,10 +91,10 @@ func listOf[V any](s *Server, w http.ResponseWriter, r *http.Request, t alert.Ta
 		return err
 	}
 
-	p := page[V]{Items: []V{}}
+	p := view.Page[V]{Items: []V{}}
 	rows, p.Next = oneMore(string(t), rows, limit, func(r *alert.Definition) int64 { return r.ID })
 	for i := range rows {
-		p.Items = append(p.Items, view(&rows[i]))
+		p.Items = append(p.Items, show(&rows[i]))
 	}
 
 	return answer(w, http.StatusOK, p)
@@ -230,7 +209,7 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
-	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) alertChannelView {
+	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) view.AlertChannel {
 		return viewChannel(r.Context(), row)
 	})
 }
@@ -276,13 +255,6 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
 }
 
-// testedView is the result of a channel test.
-type testedView struct {
-	Sent   bool   `json:"sent" doc:"Whether the channel accepted the message."`
-	Said   string `json:"said" doc:"The response of the channel, or why the message could not be sent."`
-	TookMS int64  `json:"took_ms" doc:"How long the test took."`
-}
-
 // testChannel: POST /api/v1/alerts/channels/{name}/test
 func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	name, err := param(r, "name")
@@ -308,38 +280,15 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 		// The message was sent, so this is not an error for the client.
 		s.cfg.Log.Warn("cannot record the test of a channel", "channel", name, "error", err)
 	}
-	return answer(w, http.StatusOK, testedView{t.Sent, t.Said, t.Took.Milliseconds()})
+	return answer(w, http.StatusOK, view.ChannelTest{Sent: t.Sent, Said: t.Said, TookMS: t.Took.Milliseconds()})
 }
 
-// alertView is an alert as clients see it.
-type alertView struct {
-	ID       string         `json:"id" doc:"Its id."`
-	State    string         `json:"state" enum:"firing,resolved" doc:"Whether it is still firing."`
-	Rule     string         `json:"rule" doc:"The rule that found it."`
-	Event    job.AlertEvent `json:"event" doc:"The event that it is about."`
-	Severity string         `json:"severity" doc:"The severity of the rule."`
-	App      string         `json:"app,omitempty" doc:"The app of the job. Absent if it is about the cluster."`
-	JobID    string         `json:"job_id,omitempty" doc:"The id of the job."`
-	Job      string         `json:"job,omitempty" doc:"The name of the job."`
-	Owner    string         `json:"owner,omitempty" doc:"The owner of the job."`
-	Node     string         `json:"node,omitempty" doc:"The node that executed the run, or that has a problem."`
-	Run      string         `json:"run,omitempty" doc:"The latest run that it is about."`
-	Summary  string         `json:"summary" doc:"What happened, in one line."`
-	First    string         `json:"first" format:"date-time" doc:"When it began."`
-	Last     string         `json:"last" format:"date-time" doc:"When it was last seen."`
-	Seen     int64          `json:"seen" doc:"How often it was seen."`
-	Told     string         `json:"told,omitempty" format:"date-time" doc:"When a message about it was last created. Absent if there was none."`
-	Silence  string         `json:"silence,omitempty" doc:"The id of the silence that suppressed the message."`
-	Resolved string         `json:"resolved,omitempty" format:"date-time" doc:"When it ended."`
-	Why      string         `json:"resolved_by,omitempty" doc:"Why it ended."`
-}
-
-func viewAlert(f *alert.FiredRow) alertView {
-	v := alertView{
+func viewAlert(f *alert.FiredRow) view.Alert {
+	v := view.Alert{
 		ID: idText(f.ID), State: "resolved", Rule: f.Rule, Event: f.Event, Severity: f.Severity,
 		App: f.App, JobID: idText(f.JobID), Job: f.Job, Owner: f.Owner, Node: f.Node,
-		Run: f.Run, Summary: f.Summary, First: stamp(f.First), Last: stamp(f.Last), Seen: f.Seen,
-		Told: stamp(f.Told), Silence: idText(f.Silence), Resolved: stamp(f.Over), Why: f.Why,
+		Run: f.Run, Summary: f.Summary, First: f.First.Time(), Last: f.Last.Time(), Seen: f.Seen,
+		Told: instant(f.Told), Silence: idText(f.Silence), Resolved: instant(f.Over), Why: f.Why,
 	}
 	if f.Firing {
 		v.State = "firing"
@@ -380,7 +329,7 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[alertView]{Items: []alertView{}}
+	p := view.Page[view.Alert]{Items: []view.Alert{}}
 	if next != 0 {
 		p.Next = (&cursor{list: "alerts", RunPlace: read.RunPlace{ID: next}}).String()
 	}
@@ -416,49 +365,23 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewAlert(&row))
 }
 
-// alertSummaryView summarises all alerts and messages.
-type alertSummaryView struct {
-	Firing    int64            `json:"firing" doc:"How many alerts are firing."`
-	States    map[string]int64 `json:"deliveries" doc:"The number of messages of the last 30 days, by state. At most 10000 of each state are counted."`
-	Lost      int64            `json:"lost" doc:"How many events were dropped since the cluster was created, because there were too many."`
-	Templates int64            `json:"template_failures" doc:"How many messages used the built-in text since then, because a template failed."`
-}
-
 // alertSummary: GET /api/v1/alerts/summary
 func (s *Server) alertSummary(w http.ResponseWriter, r *http.Request) error {
 	c, err := alert.Count(s.cfg.DB.Reader(r.Context()))
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, alertSummaryView(c))
+	return answer(w, http.StatusOK, view.AlertSummary(c))
 }
 
-// deliveryView is a message as clients see it.
-type deliveryView struct {
-	ID       string          `json:"id" doc:"Its id."`
-	Key      string          `json:"key" doc:"The key by which a receiver can recognise a message that arrives twice."`
-	Kind     string          `json:"kind" enum:"alert,test,ping,heartbeat" doc:"The kind of message. 'ping' is the call of a job's ping."`
-	Channel  string          `json:"channel,omitempty" doc:"The channel that it goes to."`
-	Rule     string          `json:"rule,omitempty" doc:"The rule that it comes from."`
-	Target   string          `json:"target,omitempty" doc:"The recipient if it is not the channel's: the owner of a job, or the host of a ping."`
-	State    string          `json:"state" enum:"pending,sending,sent,failed,silenced,suppressed" doc:"The state of the delivery. 'suppressed': its channel was disabled or deleted, or had too many messages."`
-	Attempts int             `json:"attempts" doc:"How many times it was tried."`
-	Next     string          `json:"next,omitempty" format:"date-time" doc:"When it is tried next."`
-	Events   int64           `json:"events" doc:"How many events it contains."`
-	Items    []job.AlertItem `json:"items" doc:"The first events, at most 20."`
-	Said     string          `json:"said,omitempty" doc:"The last response of the channel, or why sending failed."`
-	Created  string          `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string          `json:"updated" format:"date-time" doc:"When it last changed."`
-}
-
-func viewDelivery(d *alert.DeliveryRow) deliveryView {
-	v := deliveryView{
+func viewDelivery(d *alert.DeliveryRow) view.Delivery {
+	v := view.Delivery{
 		ID: idText(d.ID), Key: hex.EncodeToString(d.Key[:]), Kind: d.Kind, Channel: d.Channel,
 		Rule: d.Rule, Target: d.Target, State: d.State.String(), Attempts: d.Attempts,
-		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: stamp(d.Created), Updated: stamp(d.Updated),
+		Events: d.Events, Items: []job.AlertItem{}, Said: d.Said, Created: d.Created.Time(), Updated: d.Updated.Time(),
 	}
 	if d.State <= alert.DeliverySending {
-		v.Next = stamp(d.NextAt)
+		v.Next = instant(d.NextAt)
 	}
 	// Items that were edited by hand and cannot be read are shown as none.
 	_ = json.Unmarshal([]byte(d.Items), &v.Items)
@@ -489,7 +412,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[deliveryView]{Items: []deliveryView{}}
+	p := view.Page[view.Delivery]{Items: []view.Delivery{}}
 	if next != nil {
 		p.Next = (&cursor{list: "deliveries", RunPlace: runPlace(next)}).String()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -15,37 +16,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// appLimitsView holds the limits of an app and its current use, as clients see them.
-type appLimitsView struct {
-	App           string      `json:"app" doc:"The app."`
-	Jobs          int64       `json:"jobs,omitempty" doc:"The most jobs that it can have. Absent, here and below: no limit."`
-	RunsPerMinute int64       `json:"runs_per_minute,omitempty" doc:"The most runs that it can start in a minute."`
-	Waiting       int64       `json:"waiting,omitempty" doc:"The most due times that can wait for a run of their job or for a slot of their group."`
-	Output        job.Size    `json:"output,omitempty" doc:"The most output that is kept of all its runs together. Beyond that, the oldest output is removed."`
-	Use           *appUseView `json:"use,omitempty" doc:"What the app uses now."`
-}
-
-// appUseView is the current use of an app's limits.
-type appUseView struct {
-	Jobs          int64 `json:"jobs" doc:"The number of its jobs."`
-	RunsPerMinute int64 `json:"runs_per_minute" doc:"How many of its runs started in the last minute, to about a second. Only counted while there is a limit."`
-	Waiting       int64 `json:"waiting" doc:"How many of its due times wait for a run of their job or for a slot of their group, counted up to 10,000, or to the limit if that is higher."`
-	Output        int64 `json:"output" doc:"How many bytes of output of its runs are kept, a minute or two ago. Only counted while there is a limit."`
-}
-
 var limitsReadOnly = []string{"app", "use"}
 
 // waitingCounted is the number up to which waiting due times are counted for people.
 const waitingCounted = 10_000
 
-func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (appLimitsView, error) {
-	v := appLimitsView{App: app, Jobs: l.Jobs, RunsPerMinute: l.RunsPerMinute, Waiting: l.Waiting, Output: l.Output}
+func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (view.AppLimits, error) {
+	v := view.AppLimits{App: app, Jobs: l.Jobs, RunsPerMinute: l.RunsPerMinute, Waiting: l.Waiting, Output: l.Output}
 	now, err := s.now()
 	if err != nil {
 		return v, err
 	}
 
-	var use appUseView
+	var use view.AppUse
 	if use.Jobs, err = s.cfg.DB.CountJobs(ctx, app); err != nil {
 		return v, err
 	}
@@ -85,7 +68,7 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[appLimitsView]{Items: []appLimitsView{}}
+	p := view.Page[view.AppLimits]{Items: []view.AppLimits{}}
 	for app, l := range limits {
 		if !auth.Of(r.Context()).MayIn(viewer, app) {
 			continue
@@ -97,7 +80,7 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request) error {
 		p.Items = append(p.Items, v)
 	}
 
-	slices.SortFunc(p.Items, func(a, b appLimitsView) int { return strings.Compare(a.App, b.App) })
+	slices.SortFunc(p.Items, func(a, b view.AppLimits) int { return strings.Compare(a.App, b.App) })
 	return answer(w, http.StatusOK, p)
 }
 

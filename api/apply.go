@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -17,35 +18,6 @@ import (
 
 // maxApplyBody is the largest body to apply, in bytes.
 const maxApplyBody = 16 << 20
-
-// applyView reports the changes, or with dry_run the changes that would be made.
-type applyView struct {
-	DryRun    bool              `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
-	Changed   int               `json:"changed" doc:"How many objects were created, updated or deleted."`
-	Groups    []appliedObject   `json:"groups" doc:"The groups, in the order of the request."`
-	Calendars []appliedObject   `json:"calendars" doc:"The calendars, in the order of the request."`
-	Channels  []appliedObject   `json:"channels" doc:"The alert channels, in the order of the request."`
-	Rules     []appliedObject   `json:"rules" doc:"The alert rules, in the order of the request."`
-	Retention []appliedObject   `json:"retention" doc:"The retention rules, by app. 'name' is the app, and empty for the cluster's rule."`
-	Pauses    []appliedObject   `json:"pauses" doc:"The pauses, by app. 'name' is the app, and empty for the cluster's pause."`
-	Jobs      []*appliedJobView `json:"jobs" doc:"The jobs, in the order of the request; then the deleted jobs, by name."`
-}
-
-type appliedObject struct {
-	Name    string       `json:"name" doc:"The name of the object."`
-	Action  job.Applying `json:"action" doc:"What was done with it."`
-	Changes []job.Change `json:"changes,omitempty" doc:"The changed fields; for a new object, all fields that are set."`
-}
-
-type appliedJobView struct {
-	ID       string         `json:"id,omitempty" doc:"The id of the job. Absent for a job that would be created."`
-	App      string         `json:"app" doc:"The app of the job."`
-	Name     string         `json:"name" doc:"The name of the job."`
-	Action   job.Applying   `json:"action" doc:"What was done with it."`
-	Version  int64          `json:"version,omitempty" doc:"The version of the job. Absent for a job that is deleted or would be created."`
-	Changes  []job.Change   `json:"changes,omitempty" doc:"The changed fields; for a new object, all fields that are set."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended."`
-}
 
 // apply: POST /api/v1/apply
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
@@ -72,12 +44,12 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(err, "GET /api/v1/export shows the current state. You can safely repeat the request.")
 	}
 
-	view, err := s.viewApplied(r, &want, &done)
+	v, err := s.viewApplied(r, &want, &done)
 	if err != nil {
 		// The change is committed, so missing warnings are no error for the client.
 		s.cfg.Log.Warn("cannot compute warnings about applied jobs", "error", err)
 	}
-	return answer(w, http.StatusOK, view)
+	return answer(w, http.StatusOK, v)
 }
 
 // ReadApply reads a body of POST /api/v1/apply, for a node that follows a folder. Mistakes in the
@@ -280,8 +252,8 @@ func mayApply(r *http.Request, want *job.Apply) error {
 	return nil
 }
 
-func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied) (*applyView, error) {
-	v := &applyView{DryRun: want.DryRun, Jobs: []*appliedJobView{}}
+func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied) (*view.Apply, error) {
+	v := &view.Apply{DryRun: want.DryRun, Jobs: []*view.AppliedJob{}}
 	count := func(a job.Applying) job.Applying {
 		if a != job.Unchanged {
 			v.Changed++
@@ -290,13 +262,13 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 
 	for _, part := range []struct {
-		to   *[]appliedObject
+		to   *[]view.AppliedObject
 		from []job.AppliedObject
 	}{{&v.Groups, done.Groups}, {&v.Calendars, done.Calendars}, {&v.Channels, done.Channels}, {&v.Rules, done.Rules},
 		{&v.Retention, done.Retention}, {&v.Pauses, done.Pauses}} {
-		*part.to = make([]appliedObject, len(part.from))
+		*part.to = make([]view.AppliedObject, len(part.from))
 		for i, o := range part.from {
-			(*part.to)[i] = appliedObject{o.Name, count(o.Action), o.Changes}
+			(*part.to)[i] = view.AppliedObject{Name: o.Name, Action: count(o.Action), Changes: o.Changes}
 		}
 	}
 
@@ -304,7 +276,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	places := map[string]*problem.Text{} // warnings by placement: a thousand jobs have few different ones
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
-		j := &appliedJobView{
+		j := &view.AppliedJob{
 			App: d.Job.Spec.App, Name: d.Job.Spec.Name, Action: count(d.Action), Changes: d.Changes,
 			Warnings: d.Warnings,
 		}

@@ -4,13 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 )
-
-// appView is an app as clients see it. An app exists through its jobs and has no row of its own.
-type appView struct {
-	Name string `json:"name" doc:"Its name."`
-}
 
 // absentParam allows changing an object that does not exist yet. Without it, a mistyped name would
 // succeed.
@@ -22,9 +18,9 @@ func (s *Server) listApps(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := page[*appView]{Items: []*appView{}}
+	p := view.Page[*view.App]{Items: []*view.App{}}
 	for _, name := range names {
-		p.Items = append(p.Items, &appView{Name: name})
+		p.Items = append(p.Items, &view.App{Name: name})
 	}
 	return answer(w, http.StatusOK, p)
 }

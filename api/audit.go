@@ -7,31 +7,16 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/audit"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 )
 
-// auditView is a line of the audit as clients see it.
-type auditView struct {
-	ID     string          `json:"id" doc:"Its id, a number."`
-	At     string          `json:"at" format:"date-time" doc:"When the change was made."`
-	Who    string          `json:"who" doc:"Who made it."`
-	Origin string          `json:"origin,omitempty" doc:"The address that the request came from."`
-	Action job.Action      `json:"action" doc:"The action, such as 'create', 'update', 'pause' or 'kill'."`
-	Kind   job.Kind        `json:"kind" doc:"The kind of object, such as 'job', 'app', 'calendar' or 'node'."`
-	JobID  string          `json:"job_id,omitempty" doc:"The id of the job, if the object is one."`
-	App    string          `json:"app,omitempty" doc:"The app of the object, or the app itself."`
-	Name   string          `json:"name,omitempty" doc:"The name of the object."`
-	Reason string          `json:"reason,omitempty" doc:"The reason that was given."`
-	Was    json.RawMessage `json:"was,omitempty" doc:"The object before the change. Only admins see the full address of an alert channel; others see its host."`
-	Became json.RawMessage `json:"became,omitempty" doc:"The object after the change."`
-}
-
-func viewOfEntry(e *job.Entry) *auditView {
-	v := &auditView{
-		ID: strconv.FormatInt(e.ID, 10), At: stamp(e.At), Who: e.Who, Origin: e.Origin, Action: e.Action, Kind: e.Kind,
+func viewOfEntry(e *job.Entry) *view.AuditEntry {
+	v := &view.AuditEntry{
+		ID: strconv.FormatInt(e.ID, 10), At: e.At.Time(), Who: e.Who, Origin: e.Origin, Action: e.Action, Kind: e.Kind,
 		App: e.App, Name: e.Name, Reason: e.Reason, Was: raw(e.Was), Became: raw(e.Became),
 	}
 	if e.Kind == job.KindJob && e.Ref != 0 {
@@ -112,7 +97,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[*auditView]{Items: []*auditView{}}
+	p := view.Page[*view.AuditEntry]{Items: []*view.AuditEntry{}}
 	if found.Next != nil {
 		p.Next = (&cursor{list: "audit", RunPlace: runPlace(found.Next)}).String()
 	}
@@ -130,27 +115,6 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	return answer(w, http.StatusOK, p)
-}
-
-// chainView is the result of checking a part of the hash chain.
-type chainView struct {
-	From   *linkView   `json:"from,omitempty" doc:"The first link that was checked. Absent if there is none."`
-	To     *linkView   `json:"to,omitempty" doc:"The last link that was checked."`
-	Links  int         `json:"links" doc:"How many links were checked."`
-	Next   *int64      `json:"next,omitempty" doc:"The value of 'after' for the next request. Absent if all links were checked."`
-	Faults []faultView `json:"faults" doc:"Where the audit differs from the chain, at most about fifty places."`
-}
-
-type linkView struct {
-	Seq  int64  `json:"seq" doc:"Its number, from 1."`
-	At   string `json:"at" format:"date-time" doc:"When its audit line was written."`
-	Head string `json:"head" doc:"Its number and hash. Keep it outside the cluster, and give it to later requests as 'head'."`
-}
-
-type faultView struct {
-	Seq  int64  `json:"seq" doc:"The number of the link."`
-	Line string `json:"line,omitempty" doc:"The id of its audit line."`
-	What string `json:"what" doc:"What is wrong."`
 }
 
 const (
@@ -182,7 +146,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	out := chainView{Links: v.Links, Faults: []faultView{}}
+	out := view.AuditChain{Links: v.Links, Faults: []view.AuditFault{}}
 	if v.Links > 0 {
 		out.From, out.To = viewOfLink(v.From), viewOfLink(v.To)
 	}
@@ -191,7 +155,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	for _, f := range v.Faults {
-		out.Faults = append(out.Faults, faultView{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
+		out.Faults = append(out.Faults, view.AuditFault{Seq: f.Seq, Line: strconv.FormatInt(f.Line, 10), What: f.What})
 	}
 
 	if head != "" {
@@ -200,11 +164,13 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if what != "" {
-			out.Faults = append(out.Faults, faultView{Seq: kept.Seq, What: what})
+			out.Faults = append(out.Faults, view.AuditFault{Seq: kept.Seq, What: what})
 		}
 	}
 
 	return answer(w, http.StatusOK, out)
 }
 
-func viewOfLink(l job.Link) *linkView { return &linkView{l.Seq, stamp(l.At), l.Head()} }
+func viewOfLink(l job.Link) *view.AuditLink {
+	return &view.AuditLink{Seq: l.Seq, At: l.At.Time(), Head: l.Head()}
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -16,33 +17,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// backfillView is a backfill as clients see it.
-type backfillView struct {
-	ID       string           `json:"id" doc:"Its id, a number."`
-	JobID    string           `json:"job_id" doc:"The id of its job."`
-	From     string           `json:"from" format:"date-time" doc:"The beginning of the range, inclusive."`
-	To       string           `json:"to" format:"date-time" doc:"The end of the range, inclusive."`
-	Parallel int              `json:"parallel" doc:"How many due times run at the same time."`
-	Missing  bool             `json:"missing" doc:"Whether due times that have already succeeded are left out."`
-	State    string           `json:"state" enum:"running,done,cancelled" doc:"The state of the backfill."`
-	Total    int64            `json:"total" doc:"How many due times the range has."`
-	Started  int64            `json:"planned" doc:"How many of them have been started."`
-	LeftOut  int64            `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
-	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list, 0 if they could not be counted in time."`
-	Outcomes map[string]int64 `json:"outcomes" doc:"How many have ended, by outcome. In a list, empty if they could not be counted in time."`
-	Who      string           `json:"who,omitempty" doc:"Who requested it."`
-	Created  string           `json:"created" format:"date-time" doc:"When it began."`
-	Updated  string           `json:"updated" format:"date-time" doc:"When it last progressed."`
-}
-
 // viewBackfill returns the view without counts if counting fails.
-func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (backfillView, error) {
-	v := backfillView{
-		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: stamp(b.First), To: stamp(b.Last),
+func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Backfill, error) {
+	v := view.Backfill{
+		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: b.First.Time(), To: b.Last.Time(),
 		Parallel: b.Parallel, Missing: b.Missing,
 		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{},
 		Who:     b.Who,
-		Created: stamp(b.Created), Updated: stamp(b.Updated),
+		Created: b.Created.Time(), Updated: b.Updated.Time(),
 	}
 
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
@@ -134,7 +116,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[backfillView]{Items: []backfillView{}}
+	p := view.Page[view.Backfill]{Items: []view.Backfill{}}
 	rows, p.Next = oneMore("backfills", rows, limit, func(r *trip.BackfillRow) int64 { return r.ID })
 
 	ctx, stop := context.WithTimeout(r.Context(), countFor)

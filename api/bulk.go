@@ -6,34 +6,12 @@ import (
 	"slices"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
-
-// bulkView reports the changes to the selected jobs, or with dry_run the changes that would be
-// made.
-type bulkView struct {
-	DryRun    bool       `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
-	Changed   int        `json:"changed" doc:"How many jobs were changed; for 'run', how many jobs run."`
-	Unchanged int        `json:"unchanged" doc:"How many jobs already had the requested state."`
-	Refused   int        `json:"refused" doc:"How many jobs were refused. Each of them says why."`
-	Matched   *int       `json:"matched,omitempty" doc:"How many jobs match in total, as far as they were counted. Only with dry_run."`
-	AtLeast   bool       `json:"at_least,omitempty" doc:"Whether more jobs match than were counted. Only with dry_run."`
-	Items     []bulkItem `json:"items" doc:"The jobs, in the order of the list or of 'ids'; then the entries of 'ids' that are no job, or a job that you may not change."`
-	Next      string     `json:"next,omitempty" doc:"The value of 'cursor' for the next jobs. Absent if these were the last."`
-}
-
-type bulkItem struct {
-	ID      string         `json:"id" doc:"The id of the job."`
-	App     string         `json:"app" doc:"The app of the job. Empty if no job has this id."`
-	Name    string         `json:"name" doc:"The name of the job. Empty if no job has this id."`
-	Result  job.BulkResult `json:"result" enum:"changed,unchanged,refused" doc:"The result for this job."`
-	Why     *problem.Text  `json:"why,omitempty" doc:"Why it was refused."`
-	Version int64          `json:"version,omitempty" doc:"The version of the job. Absent if it is deleted."`
-	Request string         `json:"request,omitempty" doc:"The id of the request, which the job's run carries."`
-}
 
 // Limits: jobs that one request changes, and jobs and pages that a dry run counts.
 const (
@@ -178,7 +156,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 // bulkJobs are the jobs to change.
 type bulkJobs struct {
 	read.JobPage
-	not []bulkItem // named ids that are no job, or a job that the caller may not change
+	not []view.BulkItem // named ids that are no job, or a job that the caller may not change
 }
 
 // bulkJobs reads the selected jobs. Each id is accepted or refused on its own: a deleted job does
@@ -199,7 +177,7 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 	p := auth.Of(ctx)
 	for _, id := range q.ids {
 		j, ok := rows[id]
-		item := bulkItem{ID: strconv.FormatInt(id, 10), Result: job.BulkRefused}
+		item := view.BulkItem{ID: strconv.FormatInt(id, 10), Result: job.BulkRefused}
 		switch {
 		case !ok || !p.MayIn(viewer, j.Spec.App):
 			why := problem.NoSuchJob.Of()
@@ -252,11 +230,11 @@ func (s *Server) countJobs(ctx context.Context, f read.JobFilter, p read.JobPage
 	return n, p.Next != nil, nil
 }
 
-func viewBulk(want *job.Bulk, found *bulkJobs) *bulkView {
-	v := &bulkView{Items: []bulkItem{}}
+func viewBulk(want *job.Bulk, found *bulkJobs) *view.Bulk {
+	v := &view.Bulk{Items: []view.BulkItem{}}
 	for i, d := range want.Done {
 		j := &found.Rows[i]
-		item := bulkItem{
+		item := view.BulkItem{
 			ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Result: d.Result, Version: d.Version,
 		}
 
@@ -306,15 +284,13 @@ var (
 // The operations.
 var (
 	aboutBulk = " The request selects the jobs that `GET /api/v1/jobs` lists for the same parameters, in the same " +
-		"order, " +
-		"in the apps where you have the role; or the jobs of `ids`, where each unknown id is refused on its own. An empty " +
-		"parameter is refused. " +
-		"One request changes up to `limit` jobs in one transaction, and reports the result of " +
-		"each. While the answer has a `next`, repeat the request with that as `cursor`. " +
-		"A job is refused if it is changed at the same time, or if the action makes no sense for it; that " +
-		"does not affect the other jobs. Try the request with `dry_run` first."
+		"order, in the apps where you have the role; or the jobs of `ids`, where each unknown id is refused on its " +
+		"own. An empty parameter is refused. One request changes up to `limit` jobs in one transaction, and reports " +
+		"the result of each. While the answer has a `next`, repeat the request with that as `cursor`. A job is refused " +
+		"if it is changed at the same time, or if the action makes no sense for it; that does not affect the other " +
+		"jobs. Try the request with `dry_run` first."
 
-	bulkDone     = []reply{{status: http.StatusOK, about: "The result of each job.", of: of[*bulkView]()}}
+	bulkDone     = []reply{{status: http.StatusOK, about: "The result of each job.", of: of[*view.Bulk]()}}
 	bulkPauseDoc = operation{
 		id: "pauseJobs", tag: tagJobs, once: true, summary: "Pause many jobs", about: "Like pausing each job." +
 			aboutBulk,

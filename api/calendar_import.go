@@ -8,23 +8,11 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
-
-// importView answers an import: the calendar as it is now, or with dry_run as it would be, and the
-// counts from the file.
-type importView struct {
-	*calendarView
-	Imported importedView `json:"imported" doc:"What the file contained."`
-}
-
-type importedView struct {
-	Excludes int `json:"excludes" doc:"The number of entries for days off."`
-	Includes int `json:"includes" doc:"The number of entries for make-up workdays."`
-	Ignored  int `json:"ignored,omitempty" doc:"The number of events that are neither."`
-}
 
 // The modes of an import.
 const (
@@ -97,8 +85,9 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Location", calendarPath(name))
 	}
 
-	return answer(w, status, importView{
-		viewCalendar(&c), importedView{len(days.Exclude), len(days.Include), days.Ignored},
+	return answer(w, status, view.Import{
+		Calendar: viewCalendar(&c),
+		Imported: view.Imported{Excludes: len(days.Exclude), Includes: len(days.Include), Ignored: days.Ignored},
 	})
 }
 
@@ -149,7 +138,7 @@ func (s *Server) imported(ctx context.Context, name string, days job.ImportedDay
 
 		isNew, err = s.putSpec(ctx, spec, version)
 		var taken *Problem
-		if errors.Is(err, job.ErrChanged) || errors.As(err, &taken) && taken.Type == typePrefix+exists.name {
+		if errors.Is(err, job.ErrChanged) || errors.As(err, &taken) && taken.Type == view.ProblemType+exists.name {
 			time.Sleep(rand.N(20 * time.Millisecond))
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
@@ -14,21 +15,11 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// calendarView is a calendar as the API shows it: its definition and the server's metadata.
-type calendarView struct {
-	job.CalendarSpec
-	Jobs    int64  `json:"jobs" doc:"How many jobs use it."`
-	Version int64  `json:"version" doc:"A number that grows with each change."`
-	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated string `json:"updated" format:"date-time" doc:"When it was last changed."`
-	Error   string `json:"error,omitempty" doc:"Why the stored definition cannot be read. Then no days are shown."`
-}
-
 // calendarReadOnly are the fields of a calendar that only the server sets.
 var calendarReadOnly = []string{"jobs", "version", "created", "updated", "error", "excludes", "includes"}
 
-func viewCalendar(c *trip.CalendarRow) *calendarView {
-	v := &calendarView{Jobs: c.Jobs, Version: c.Version, Created: stamp(c.Created), Updated: stamp(c.Updated)}
+func viewCalendar(c *trip.CalendarRow) *view.Calendar {
+	v := &view.Calendar{Jobs: c.Jobs, Version: c.Version, Created: c.Created.Time(), Updated: c.Updated.Time()}
 	v.Name = c.Name
 	if c.SpecErr != nil {
 		v.Error = c.SpecErr.Error()
@@ -36,18 +27,6 @@ func viewCalendar(c *trip.CalendarRow) *calendarView {
 		v.CalendarSpec = *c.Calendar.Spec()
 	}
 	return v
-}
-
-// calendarItem is a calendar in a list.
-type calendarItem struct {
-	Name     string `json:"name" doc:"Its name."`
-	Timezone string `json:"timezone,omitempty" doc:"The time zone of its days. Absent: the time zone of each job."`
-	Excludes int    `json:"excludes" doc:"The number of entries in 'exclude'."`
-	Includes int    `json:"includes" doc:"The number of entries in 'include'."`
-	Jobs     int64  `json:"jobs" doc:"How many jobs use it."`
-	Version  int64  `json:"version" doc:"A number that grows with each change."`
-	Created  string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string `json:"updated" format:"date-time" doc:"When it was last changed."`
 }
 
 // listCalendars: GET /api/v1/calendars
@@ -66,11 +45,12 @@ func (s *Server) listCalendars(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[calendarItem]{Items: []calendarItem{}}
+	p := view.Page[view.CalendarItem]{Items: []view.CalendarItem{}}
 	rows, p.Next = oneMore("calendars", rows, limit, func(r *read.CalendarSummary) int64 { return r.ID })
 	for _, c := range rows {
-		p.Items = append(p.Items, calendarItem{
-			c.Name, c.Timezone, c.Excludes, c.Includes, c.Jobs, c.Version, stamp(c.Created), stamp(c.Updated),
+		p.Items = append(p.Items, view.CalendarItem{
+			Name: c.Name, Timezone: c.Timezone, Excludes: c.Excludes, Includes: c.Includes, Jobs: c.Jobs,
+			Version: c.Version, Created: c.Created.Time(), Updated: c.Updated.Time(),
 		})
 	}
 
@@ -276,7 +256,7 @@ func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidFields(job.Problems{{Field: "from", Text: problem.Of(err)}})
 	}
-	return answer(w, http.StatusOK, page[job.DayState]{Items: days})
+	return answer(w, http.StatusOK, view.Page[job.DayState]{Items: days})
 }
 
 // date returns a day as midnight UTC; the zero time if absent.

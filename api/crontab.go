@@ -1,9 +1,9 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/crontab"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -11,27 +11,6 @@ import (
 
 // maxCrontabJobs is the largest size of the jobs from a crontab, in bytes of JSON.
 const maxCrontabJobs = 4 << 20
-
-// crontabView is a crontab translated into jobs.
-type crontabView struct {
-	Jobs    []crontabJob  `json:"jobs" doc:"The lines that can become jobs, in order."`
-	Notes   []crontabNote `json:"notes,omitempty" doc:"Differences from cron that concern the whole crontab or lines that set a variable."`
-	Refused []crontabNote `json:"refused,omitempty" doc:"The lines that cannot become jobs, and why."`
-}
-
-type crontabJob struct {
-	Line  int             `json:"line" doc:"The number of the line."`
-	Text  string          `json:"text" doc:"The line as written in the crontab."`
-	Words string          `json:"words" doc:"The schedule in words, in English or Chinese by 'Accept-Language'."`
-	Notes []problem.Text  `json:"notes,omitempty" doc:"Differences from cron."`
-	Job   json.RawMessage `json:"job" doc:"The job in the form of a file, as 'jobs' of POST /api/v1/apply takes it."`
-}
-
-type crontabNote struct {
-	Line  int    `json:"line,omitempty" doc:"The number of the line. Absent if it concerns the whole crontab."`
-	Field string `json:"field,omitempty" doc:"The field of the job, or the variable, that it is about."`
-	problem.Text
-}
 
 // readCrontab: POST /api/v1/crontab. It translates the lines of a crontab into jobs and changes
 // nothing.
@@ -73,7 +52,7 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 
 	o.System, o.Most = system != nil && *system, job.MaxApplyJobs
 
-	v := crontabView{Jobs: []crontabJob{}}
+	v := view.Crontab{Jobs: []view.CrontabJob{}}
 	read := crontab.Read([]byte(text), o, &crontab.Names{})
 	if read.Cut {
 		return invalidField("text", problem.TooManyLines, o.Most)
@@ -107,7 +86,9 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 			e.Notes[i] = e.Notes[i].Cut(maxMessage)
 		}
 
-		v.Jobs = append(v.Jobs, crontabJob{e.Line, e.Text, e.Job.Words(languageOf(r)), e.Notes, object})
+		v.Jobs = append(v.Jobs, view.CrontabJob{
+			Line: e.Line, Text: e.Text, Words: e.Job.Words(languageOf(r)), Notes: e.Notes, Job: object,
+		})
 	}
 
 	v.Notes, v.Refused = viewCrontabNotes(read.Notes), viewCrontabNotes(read.Refused)
@@ -130,9 +111,9 @@ func sizeOf(variables map[string]string) int {
 	return n
 }
 
-func viewCrontabNotes(notes []crontab.Note) (out []crontabNote) {
+func viewCrontabNotes(notes []crontab.Note) (out []view.CrontabNote) {
 	for _, n := range notes {
-		out = append(out, crontabNote{n.Line, cut(n.Field, maxPlace), n.Cut(maxMessage)})
+		out = append(out, view.CrontabNote{Line: n.Line, Field: cut(n.Field, maxPlace), Text: n.Cut(maxMessage)})
 	}
 	return out
 }

@@ -51,12 +51,6 @@ func (c *cursor) place() *read.ListPlace { return &read.ListPlace{ID: c.ID, Due:
 // runPlace converts a position to the form that a cursor holds.
 func runPlace(p *read.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
 
-// page is the answer of a list.
-type page[T any] struct {
-	Items []T    `json:"items" doc:"The items of this page."`
-	Next  string `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
-}
-
 // oneMore cuts off the extra row that was read to find out whether there is a next page, and
 // returns the cursor of that page.
 func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R, next string) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 )
@@ -13,14 +14,8 @@ const (
 	maxDue     = 1000
 )
 
-// dueView shows a due time in the time zone of its job.
-type dueView struct {
-	Due  string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
-	Mark job.Mark `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
-}
-
 // dueTimes returns the first n due times of a definition after an instant.
-func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) ([]dueView, error) {
+func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*job.Calendar) ([]view.DueTime, error) {
 	schedule, err := spec.Compile(calendars...)
 	if err != nil {
 		return nil, err
@@ -34,9 +29,9 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 	schedule = w.On(schedule)
 
 	marker, _ := schedule.(job.Marker)
-	out := []dueView{}
+	out := []view.DueTime{}
 	for _, due := range job.Preview(schedule, from, n) {
-		v := dueView{Due: due.In(zone).Format(time.RFC3339Nano)}
+		v := view.DueTime{Due: due.In(zone)}
 		if marker != nil {
 			v.Mark = marker.Mark(due)
 		}
@@ -83,7 +78,7 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	var items []dueView
+	var items []view.DueTime
 	err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
 		items, err = dueTimes(w, &j.Spec, from, int(n), calendars)
 		return err
@@ -92,7 +87,7 @@ func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 		return j.Spec.Explain(err, calendars)
 	}
 
-	return answer(w, http.StatusOK, page[dueView]{Items: items})
+	return answer(w, http.StatusOK, view.Page[view.DueTime]{Items: items})
 }
 
 // preview: POST /api/v1/preview
@@ -142,7 +137,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	var (
-		next     []dueView
+		next     []view.DueTime
 		warnings []problem.Text
 	)
 	err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
@@ -162,19 +157,12 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	w.Header().Add("Vary", "Accept-Language")
-	return answer(w, http.StatusOK, previewView{spec.Words(languageOf(r)), next, warnings})
+	return answer(w, http.StatusOK, view.Preview{Words: spec.Words(languageOf(r)), Next: next, Warnings: warnings})
 }
 
 // languageOf returns the language that a request prefers.
 func languageOf(r *http.Request) job.Language {
 	return job.LanguageOf(r.Header.Get("Accept-Language"))
-}
-
-// previewView is the preview of a schedule.
-type previewView struct {
-	Words    string         `json:"words" doc:"The schedule in words, in English or Chinese by 'Accept-Language'."`
-	Next     []dueView      `json:"next" doc:"The due times, the earliest first."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended."`
 }
 
 // warningsOf lists probable mistakes in a valid definition.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
@@ -22,7 +23,7 @@ func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) +
 func tagOfJob(j *read.Job) string { return fmt.Sprintf(`"%d.%d"`, j.Version, j.Changes) }
 
 // showTagged answers a GET of a job, with 304 if the client's copy is current.
-func showTagged(w http.ResponseWriter, r *http.Request, tag string, v *jobView) error {
+func showTagged(w http.ResponseWriter, r *http.Request, tag string, v *view.Job) error {
 	w.Header().Set("ETag", tag)
 	if given := r.Header.Get(ifNoneMatch); given != "" && holds(given, true, tag) {
 		w.WriteHeader(http.StatusNotModified)

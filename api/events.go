@@ -9,49 +9,15 @@ import (
 	"time"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/feed"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 )
 
-// eventView is the content of a message of the change feed.
-type eventView struct {
-	ID       string          `json:"id,omitempty" doc:"The id of the event. An event that is sent twice has the same id."`
-	Kind     string          `json:"kind" enum:"hello,run,runs,job,pause,node,backfill,alert,change,reload" doc:"The kind of the event."`
-	At       string          `json:"at" format:"date-time" doc:"When it happened, by MySQL's clock."`
-	Action   string          `json:"action" doc:"What happened."`
-	App      string          `json:"app,omitempty" doc:"The app, if the event is about an app or a job."`
-	JobID    string          `json:"job_id,omitempty" doc:"The id of the job, if the event is about one."`
-	Job      string          `json:"job,omitempty" doc:"The name of the job."`
-	Name     string          `json:"name,omitempty" doc:"The name of the node or of the changed object."`
-	What     string          `json:"what,omitempty" doc:"The kind of object that was changed, such as 'group' or 'calendar'."`
-	Who      string          `json:"who,omitempty" doc:"Who did it."`
-	Reason   string          `json:"reason,omitempty" doc:"The reason that was given."`
-	Run      *runView        `json:"run,omitempty" doc:"The run, in an event of kind 'run'."`
-	Counts   []*countView    `json:"counts,omitempty" doc:"Counts of runs for each job, in an event of kind 'runs'."`
-	Other    *countView      `json:"other,omitempty" doc:"How many runs of further jobs there were."`
-	Backfill *backfillStatus `json:"backfill,omitempty" doc:"The backfill, in an event of kind 'backfill'."`
-	Alert    *alertView      `json:"alert,omitempty" doc:"The alert, in an event of kind 'alert'."`
-}
-
-// countView counts the started and ended runs of a job.
-type countView struct {
-	App        string `json:"app,omitempty" doc:"The app of the job."`
-	JobID      string `json:"job_id,omitempty" doc:"The id of the job."`
-	Job        string `json:"job,omitempty" doc:"The name of the job."`
-	Started    int64  `json:"started,omitempty" doc:"How many started."`
-	Succeeded  int64  `json:"succeeded,omitempty" doc:"How many succeeded."`
-	Failed     int64  `json:"failed,omitempty" doc:"How many failed."`
-	TimedOut   int64  `json:"timed_out,omitempty" doc:"How many timed out."`
-	Killed     int64  `json:"killed,omitempty" doc:"How many were killed."`
-	Lost       int64  `json:"lost,omitempty" doc:"How many were lost."`
-	Skipped    int64  `json:"skipped,omitempty" doc:"How many were skipped."`
-	Missed     int64  `json:"missed,omitempty" doc:"How many were missed."`
-	Superseded int64  `json:"superseded,omitempty" doc:"How many were superseded."`
-}
-
-func (v *countView) add(c *feed.Count) {
+// addCount adds to the runs that v counts.
+func addCount(v *view.RunCounts, c *feed.Count) {
 	v.Started += c.Started
 	for to, o := range map[*int64]job.Outcome{
 		&v.Succeeded: job.Succeeded, &v.Failed: job.Failed, &v.TimedOut: job.TimedOut, &v.Killed: job.Killed,
@@ -61,21 +27,12 @@ func (v *countView) add(c *feed.Count) {
 	}
 }
 
-// backfillStatus is the progress of a backfill.
-type backfillStatus struct {
-	ID      string `json:"id" doc:"Its id."`
-	State   string `json:"state" enum:"running,done,cancelled" doc:"Its state."`
-	Total   int64  `json:"total" doc:"How many due times are in its range."`
-	Planned int64  `json:"planned" doc:"How many of them have been started."`
-	LeftOut int64  `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
-}
-
 // maxCounts is the number of jobs, the busiest, that one event counts one by one.
 const maxCounts = 500
 
-func viewOfEvent(e *feed.Event) *eventView {
-	v := &eventView{
-		ID: e.ID, Kind: string(e.Kind), At: stamp(e.At), Action: e.Action, App: e.App, Job: e.Job, Name: e.Name,
+func viewOfEvent(e *feed.Event) *view.Event {
+	v := &view.Event{
+		ID: e.ID, Kind: string(e.Kind), At: e.At.Time(), Action: e.Action, App: e.App, Job: e.Job, Name: e.Name,
 		What: e.What, Who: e.Who, Reason: e.Reason,
 	}
 
@@ -87,7 +44,7 @@ func viewOfEvent(e *feed.Event) *eventView {
 	}
 
 	if b := e.Backfill; b != nil {
-		v.Backfill = &backfillStatus{
+		v.Backfill = &view.BackfillStatus{
 			ID: strconv.FormatInt(b.ID, 10), State: string(b.State), Total: b.Total, Planned: b.Planned,
 			LeftOut: b.LeftOut,
 		}
@@ -143,14 +100,14 @@ func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 		to := v.Other
 		switch {
 		case len(v.Counts) < maxCounts:
-			to = &countView{App: c.App, JobID: strconv.FormatInt(c.JobID, 10), Job: c.Name}
+			to = &view.RunCounts{App: c.App, JobID: strconv.FormatInt(c.JobID, 10), Job: c.Name}
 			v.Counts = append(v.Counts, to)
 		case to == nil:
-			to = &countView{}
+			to = &view.RunCounts{}
 			v.Other = to
 		}
 
-		to.add(c)
+		addCount(to, c)
 	}
 
 	if v.Counts == nil {
@@ -253,7 +210,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 
 // tell sends events to a subscriber. It always returns an error.
 func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) error {
-	hello := eventView{Kind: "hello", Action: "begin", Name: st.s.cfg.Node, At: st.now()}
+	hello := view.Event{Kind: "hello", Action: "begin", Name: st.s.cfg.Node, At: st.now()}
 	if resumed {
 		hello.Action = "resume"
 	}
@@ -303,9 +260,9 @@ func (st *stream) tell(l *feed.Listener, want *listening, again, resumed bool) e
 var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (st *stream) missed(reason string) error {
-	return st.send(string(feed.KindReload), "", eventView{
+	return st.send(string(feed.KindReload), "", view.Event{
 		Kind: string(feed.KindReload), Action: feed.Missed, At: st.now(), Reason: reason,
 	})
 }
 
-func (st *stream) now() string { return stamp(job.MicrosOf(st.s.cfg.Now())) }
+func (st *stream) now() time.Time { return job.MicrosOf(st.s.cfg.Now()).Time() }

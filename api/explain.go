@@ -8,56 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 )
-
-// explanation says why a job did, or did not, run at an instant, in words and as data.
-type explanation struct {
-	At      string     `json:"at" format:"date-time" doc:"The instant in question."`
-	DueTime string     `json:"due_time,omitempty" format:"date-time" doc:"The exact due time, if only its second was given."`
-	Due     bool       `json:"due" doc:"Whether it was a due time of the definition in force at that time."`
-	Cause   string     `json:"cause" doc:"The cause, in one word: the outcome of its run, or why there was none."`
-	Answer  string     `json:"answer" doc:"The explanation, for people."`
-	Runs    []*runView `json:"runs,omitempty" doc:"The attempts of the due time."`
-	Before  *dueView   `json:"before,omitempty" doc:"The due time before the instant."`
-	After   *dueView   `json:"after,omitempty" doc:"The due time after it."`
-
-	Pause    *pauseView  `json:"pause,omitempty" doc:"The pause that covered it."`
-	Waiting  *waitView   `json:"waiting,omitempty" doc:"What the run is waiting for."`
-	Calendar *closedView `json:"calendar,omitempty" doc:"The calendar that excludes it."`
-	Down     *downView   `json:"down,omitempty" doc:"The period in which no node was running."`
-	Changed  *changeView `json:"changed,omitempty" doc:"When the definition in force at that time was replaced."`
-	Created  *changeView `json:"created,omitempty" doc:"When the job was created, if that was after the instant."`
-	Deleted  *changeView `json:"deleted,omitempty" doc:"When the job was deleted."`
-}
-
-// waitView says what a due time is waiting for.
-type waitView struct {
-	For      string `json:"for" enum:"job,group,node,pause,slot" doc:"What the run is waiting for: earlier runs of its job, a slot of its group, a suitable node, the end of a pause (only backfills), or a free slot of a node."`
-	Group    string `json:"group,omitempty" doc:"The group without a free slot."`
-	Selector string `json:"selector,omitempty" doc:"The selector of the job."`
-	Since    string `json:"since,omitempty" format:"date-time" doc:"When it began to wait."`
-	Until    string `json:"until,omitempty" format:"date-time" doc:"When it will be missed."`
-}
-
-// closedView names the calendar that excludes an instant.
-type closedView struct {
-	Name string `json:"name" doc:"Its name."`
-	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that excludes it."`
-}
-
-// downView is the time without any node, as far as it is known.
-type downView struct {
-	From string `json:"from,omitempty" format:"date-time" doc:"The last heartbeat of a node before. Absent if it is unknown."`
-	To   string `json:"to,omitempty" format:"date-time" doc:"The start of the first session since. Absent if there is none yet."`
-}
-
-// changeView is a change of the job with its author.
-type changeView struct {
-	At string `json:"at" format:"date-time" doc:"When the change was made."`
-	By string `json:"by,omitempty" doc:"Who made the change."`
-}
 
 // The causes, besides the outcomes of runs. They are part of the API and never change.
 const (
@@ -107,7 +61,7 @@ type inquiry struct {
 	spec      job.Spec // the definition in force at that time; for the future, the present one
 	calendars []*job.Calendar
 	schedule  job.Schedule // nil if it cannot be made
-	e         explanation
+	e         view.Explanation
 
 	from, before job.Micros // the range that the instant may mean: its whole second if it has no fraction, and so on
 	askedFor     []askedRun // requested runs that the answer does not mention yet
@@ -139,7 +93,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	x := inquiry{
-		Server: s, ctx: r.Context(), j: &j, now: job.MicrosOf(now), at: at, e: explanation{At: stamp(job.MicrosOf(at))},
+		Server: s, ctx: r.Context(), j: &j, now: job.MicrosOf(now), at: at,
+		e: view.Explanation{At: job.MicrosOf(at).Time()},
 	}
 	if err := x.explain(); err != nil {
 		return err
@@ -210,7 +165,7 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 	if due, ok := schedule.Next(x.at.Add(-time.Microsecond)); ok {
 		x.e.Due = due.Equal(x.at)
 		if !x.e.Due && job.MicrosOf(due) < x.before {
-			x.at, x.e.Due, x.e.DueTime = due, true, stamp(job.MicrosOf(due))
+			x.at, x.e.Due, x.e.DueTime = due, true, instant(job.MicrosOf(due))
 		}
 	}
 
@@ -220,8 +175,8 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 	}
 
 	marker, _ := schedule.(job.Marker)
-	view := func(t time.Time) *dueView {
-		v := &dueView{Due: t.In(zone).Format(time.RFC3339Nano)}
+	show := func(t time.Time) *view.DueTime {
+		v := &view.DueTime{Due: t.In(zone)}
 		if marker != nil {
 			v.Mark = marker.Mark(t)
 		}
@@ -229,10 +184,10 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 	}
 
 	if t, ok := schedule.Last(time.Unix(0, 0), x.at.Add(-time.Microsecond)); ok {
-		x.e.Before = view(t)
+		x.e.Before = show(t)
 	}
 	if t, ok := schedule.Next(x.at); ok {
-		x.e.After = view(t)
+		x.e.After = show(t)
 	}
 	return nil
 }
@@ -264,7 +219,7 @@ func (x *inquiry) recorded() error {
 	case job.Missed.String():
 		if err = x.wasDown(); err == nil && x.e.Down != nil {
 			x.e.Cause = causeDown
-			x.add("%s", x.e.Down.words())
+			x.add("%s", outageWords(x.e.Down))
 		}
 	}
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -29,7 +30,7 @@ func optional(e job.Entry, err error) (*job.Entry, error) {
 	return &e, nil
 }
 
-func viewOfChange(e *job.Entry) *changeView { return &changeView{At: stamp(e.At), By: e.Who} }
+func viewOfChange(e *job.Entry) *view.ChangeNote { return &view.ChangeNote{At: e.At.Time(), By: e.Who} }
 
 // findDefinition finds the definition in force at the instant: the one that the first later change
 // replaced, or the present one. Without a line in the audit there was no change.
@@ -81,12 +82,12 @@ func (x *inquiry) wasYounger() error {
 	}
 
 	by := ""
-	x.e.Created = &changeView{At: stamp(x.j.Created)}
+	x.e.Created = &view.ChangeNote{At: x.j.Created.Time()}
 	if e != nil {
 		x.e.Created, by = viewOfChange(e), " by "+e.Who
 	}
 
-	x.say(causeEarlier, "The job was created later, at %s%s.", x.e.Created.At, by)
+	x.say(causeEarlier, "The job was created later, at %s%s.", job.MicrosOf(x.e.Created.At), by)
 	return nil
 }
 
@@ -102,7 +103,7 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	}
 
 	at, by := x.j.Updated, ""
-	x.e.Deleted = &changeView{At: stamp(at)}
+	x.e.Deleted = &view.ChangeNote{At: at.Time()}
 	if e != nil {
 		at, by = e.At, " by "+e.Who
 		x.e.Deleted = viewOfChange(e)
@@ -134,7 +135,7 @@ func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 		}
 
 		x.e.Pause = viewOfPause(p)
-		x.e.Pause.Ended = stamp(ended)
+		x.e.Pause.Ended = instant(ended)
 		if x.e.Cause == "" {
 			end := "."
 			if ended != 0 {
@@ -212,7 +213,7 @@ func (x *inquiry) wasDown() error {
 
 // gapIn returns the time around an instant in which no session was alive. It returns nil if one was
 // alive, or if no session is known before or after.
-func gapIn(lives []job.SessionLife, at time.Time) *downView {
+func gapIn(lives []job.SessionLife, at time.Time) *view.Outage {
 	var from, to time.Time
 	for _, l := range lives {
 		end := l.LastBeat.Add(maxSilence)
@@ -233,11 +234,11 @@ func gapIn(lives []job.SessionLife, at time.Time) *downView {
 	if from.IsZero() || to.IsZero() {
 		return nil
 	}
-	return &downView{From: stamp(job.MicrosOf(from)), To: stamp(job.MicrosOf(to))}
+	return &view.Outage{From: instant(job.MicrosOf(from)), To: instant(job.MicrosOf(to))}
 }
 
-func (d *downView) words() string {
-	return fmt.Sprintf("No node was running from %s to %s.", d.From, d.To)
+func outageWords(d *view.Outage) string {
+	return fmt.Sprintf("No node was running from %s to %s.", job.MicrosOf(*d.From), job.MicrosOf(*d.To))
 }
 
 // compile makes the schedule of a definition with the present calendars; nil if that fails.

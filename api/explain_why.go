@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
@@ -80,7 +81,7 @@ func (x *inquiry) asked() error {
 
 	first := &x.askedFor[0]
 	if first.any().Due != x.from {
-		x.e.DueTime = stamp(first.any().Due)
+		x.e.DueTime = instant(first.any().Due)
 	}
 
 	if first.live != nil {
@@ -135,7 +136,7 @@ func (x *inquiry) inProgress(run *read.Run) error {
 		x.isPaused(paused)
 		x.add("It will be skipped.")
 	case run.Kind == job.FromBackfill && x.j.PauseAt(x.now) != nil:
-		x.e.Waiting = &waitView{For: "pause", Since: stamp(x.j.PauseAt(x.now).Since)}
+		x.e.Waiting = &view.Wait{For: "pause", Since: instant(x.j.PauseAt(x.now).Since)}
 		x.say(causeWaiting, "It belongs to a backfill and is waiting for the end of the pause.")
 	case run.DueNow > x.now:
 		x.say(causeAhead, "It is planned and will start at %s, in %s.", run.DueNow,
@@ -162,7 +163,7 @@ func (x *inquiry) waits(run *read.Run) error {
 		}
 	}
 
-	x.e.Waiting = &waitView{For: "job", Since: since(&w), Until: stamp(expires(&w, &x.j.Spec))}
+	x.e.Waiting = &view.Wait{For: "job", Since: since(&w), Until: instant(expires(&w, &x.j.Spec))}
 	if w.Group != "" {
 		x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
 		x.say(causeWaiting, "It is waiting for a free slot of its group, %s.", w.Group)
@@ -189,7 +190,7 @@ func (x *inquiry) notStarted(run *read.Run) error {
 	}
 
 	w := read.Wait{Due: run.Due, Kind: run.Kind}
-	x.e.Waiting = &waitView{For: "slot", Since: stamp(run.DueNow), Until: stamp(expires(&w, &x.j.Spec))}
+	x.e.Waiting = &view.Wait{For: "slot", Since: instant(run.DueNow), Until: instant(expires(&w, &x.j.Spec))}
 	if len(unplaceable) == 0 {
 		x.say(causeWaiting, "It is due and is waiting for a node with a free slot.")
 		return nil
@@ -248,7 +249,7 @@ func (x *inquiry) unrecorded() error {
 
 	switch {
 	case x.e.Down != nil:
-		x.say(causeDown, "There is no record of it. %s", x.e.Down.words())
+		x.say(causeDown, "There is no record of it. %s", outageWords(x.e.Down))
 	case x.now.Sub(job.MicrosOf(x.at)) < time.Minute:
 		x.say(causeNoRecord, "There is no record of it yet; it will be planned in a moment.")
 	default:
@@ -272,7 +273,9 @@ func lengthOf(d time.Duration) string {
 // notDue says why the instant was no due time.
 func (x *inquiry) notDue() {
 	if x.e.Changed != nil {
-		defer func() { x.add("The definition was changed later, at %s by %s.", x.e.Changed.At, x.e.Changed.By) }()
+		defer func() {
+			x.add("The definition was changed later, at %s by %s.", job.MicrosOf(x.e.Changed.At), x.e.Changed.By)
+		}()
 	}
 
 	if gap := gapNear(x.at, x.e.Before, x.e.After); gap != "" {
@@ -290,7 +293,7 @@ func (x *inquiry) notDue() {
 	}
 
 	if name, why, ok := x.closed(); ok {
-		x.e.Calendar = &closedView{name, why}
+		x.e.Calendar = &view.Exclusion{Name: name, Why: why}
 		x.say(causeCalendar, "It would be a due time, but calendar %s excludes it: %s.", name, why)
 		return
 	}
@@ -328,7 +331,7 @@ func (x *inquiry) unshifted() {
 	spec.Jitter = 0
 	if x.spec.Jitter != 0 && x.e.After != nil && x.dueBy(spec) {
 		x.say(causeShifted, "The jitter of %s gives this job a fixed delay, so it is due later, at %s.",
-			x.spec.Jitter, x.e.After.Due)
+			x.spec.Jitter, x.e.After.Due.Format(time.RFC3339Nano))
 		return
 	}
 	x.say(causeNotDue, "It is not a due time of this job.")
@@ -357,13 +360,13 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 // gapNear returns the due time at the end of a daylight-saving gap near an instant, or "". A
 // skipped time of day is no instant: read with one offset it falls before the end of the gap, with
 // the other after it.
-func gapNear(at time.Time, neighbours ...*dueView) string {
+func gapNear(at time.Time, neighbours ...*view.DueTime) string {
 	for _, v := range neighbours {
 		if v == nil || v.Mark != job.Gap {
 			continue
 		}
-		if t, err := time.Parse(time.RFC3339Nano, v.Due); err == nil && t.Sub(at).Abs() <= 2*time.Hour {
-			return v.Due
+		if v.Due.Sub(at).Abs() <= 2*time.Hour {
+			return v.Due.Format(time.RFC3339Nano)
 		}
 	}
 	return ""
@@ -378,13 +381,12 @@ func (x *inquiry) firstPass() string {
 	}
 
 	zone, err := job.LoadZone(x.spec.Timezone)
-	first, parseErr := time.Parse(time.RFC3339Nano, v.Due)
-	if err != nil || parseErr != nil || x.at.Sub(first) > 3*time.Hour ||
-		first.In(zone).Format(time.DateTime) != x.at.In(zone).Format(time.DateTime) {
+	if err != nil || x.at.Sub(v.Due) > 3*time.Hour ||
+		v.Due.In(zone).Format(time.DateTime) != x.at.In(zone).Format(time.DateTime) {
 		return ""
 	}
 
-	return v.Due
+	return v.Due.Format(time.RFC3339Nano)
 }
 
 // isPaused answers that the job is paused, with author and end of the pause.

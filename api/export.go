@@ -7,24 +7,11 @@ import (
 	"slices"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
-
-// exportView is a page of jobs as written in files.
-type exportView struct {
-	Items      []json.RawMessage `json:"items" doc:"The jobs in the form of files, without default values."`
-	Unreadable []unreadableView  `json:"unreadable,omitempty" doc:"The jobs of this page that cannot be exported, because their stored definition cannot be read."`
-	Next       string            `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
-}
-
-type unreadableView struct {
-	ID    string `json:"id" doc:"The id of the job."`
-	App   string `json:"app" doc:"The app of the job."`
-	Name  string `json:"name" doc:"The name of the job."`
-	Error string `json:"error" doc:"What is wrong with the stored definition."`
-}
 
 // export: GET /api/v1/export
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
@@ -44,13 +31,13 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	v := exportView{Items: []json.RawMessage{}}
+	v := view.Export{Items: []json.RawMessage{}}
 	rows, v.Next = oneMore("export", rows, limit, func(r *read.Job) int64 { return r.ID })
 	for i := range rows {
 		j := &rows[i]
 		if j.SpecErr != nil {
-			v.Unreadable = append(v.Unreadable, unreadableView{
-				strconv.FormatInt(j.ID, 10), j.Spec.App, j.Spec.Name, j.SpecErr.Error(),
+			v.Unreadable = append(v.Unreadable, view.UnreadableJob{
+				ID: strconv.FormatInt(j.ID, 10), App: j.Spec.App, Name: j.Spec.Name, Error: j.SpecErr.Error(),
 			})
 			continue
 		}

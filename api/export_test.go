@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 
 	"github.com/go-chi/chi/v5"
@@ -64,7 +65,7 @@ func (s *Server) Listeners() (streams, listeners int, reading bool) {
 func (s *Server) Beat(d time.Duration) { s.streams.beat = d }
 
 // TypePrefix is the prefix of problem types.
-const TypePrefix = typePrefix
+const TypePrefix = view.ProblemType
 
 // HostsOf returns the check of Host headers.
 func HostsOf(listen string, more []string) func(string) bool { return newHosts(listen, more).allow }

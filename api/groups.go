@@ -4,29 +4,22 @@ import (
 	"errors"
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
 
-// groupView is a group as clients see it.
-type groupView struct {
-	Name      string `json:"name" doc:"Its name."`
-	Slots     int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
-	Executing int    `json:"executing" doc:"How many of its slots are in use."`
-	Waiting   int    `json:"waiting" doc:"How many due times wait for a slot."`
-	Jobs      int    `json:"jobs" doc:"How many jobs use it."`
-	Created   string `json:"created" format:"date-time" doc:"When it was created."`
-	Updated   string `json:"updated" format:"date-time" doc:"When it was last changed."`
-}
-
 // groupReadOnly are the fields of a group that only the server sets, and the name, which the path
 // gives.
 var groupReadOnly = []string{"name", "executing", "waiting", "jobs", "created", "updated"}
 
-func viewGroup(g read.Group) groupView {
-	return groupView{g.Name, g.Slots, g.Taken, g.Waiting, g.Jobs, stamp(g.Created), stamp(g.Updated)}
+func viewGroup(g read.Group) view.Group {
+	return view.Group{
+		Name: g.Name, Slots: g.Slots, Executing: g.Taken, Waiting: g.Waiting, Jobs: g.Jobs, Created: g.Created.Time(),
+		Updated: g.Updated.Time(),
+	}
 }
 
 // listGroups: GET /api/v1/groups
@@ -45,7 +38,7 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[groupView]{Items: []groupView{}}
+	p := view.Page[view.Group]{Items: []view.Group{}}
 	rows, p.Next = oneMore("groups", rows, limit, func(r *read.Group) int64 { return int64(r.ID) })
 	for _, g := range rows {
 		p.Items = append(p.Items, viewGroup(g))

@@ -6,24 +6,14 @@ import (
 	"net/http"
 	"slices"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/sql"
 )
 
-// handlerView is a handler as clients see it.
-type handlerView struct {
-	Handler  string   `json:"handler" doc:"Its key."`
-	Nodes    []string `json:"nodes" doc:"The nodes that have registered it."`
-	Jobs     int      `json:"jobs" doc:"How many jobs use it."`
-	Disabled bool     `json:"disabled" doc:"Whether it is disabled."`
-	Reason   string   `json:"reason,omitempty" doc:"The reason that was given."`
-	By       string   `json:"by,omitempty" doc:"Who disabled it."`
-	Since    string   `json:"since,omitempty" format:"date-time" doc:"When it was disabled."`
-}
-
 // handlers lists every handler that a node has, that a job visible to the caller names, or that is
 // disabled.
-func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
+func (s *Server) handlers(ctx context.Context) ([]*view.Handler, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)
 	if err != nil {
 		return nil, err
@@ -39,11 +29,11 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 		return nil, err
 	}
 
-	byKey := map[string]*handlerView{}
+	byKey := map[string]*view.Handler{}
 
-	handler := func(key string) *handlerView {
+	handler := func(key string) *view.Handler {
 		if byKey[key] == nil {
-			byKey[key] = &handlerView{Handler: key, Nodes: []string{}, Jobs: jobs[key]}
+			byKey[key] = &view.Handler{Key: key, Nodes: []string{}, Jobs: jobs[key]}
 		}
 		return byKey[key]
 	}
@@ -62,16 +52,16 @@ func (s *Server) handlers(ctx context.Context) ([]*handlerView, error) {
 
 	for _, h := range off {
 		v := handler(h.Name)
-		v.Disabled, v.Reason, v.By, v.Since = true, h.Reason, h.Who, stamp(h.Since)
+		v.Disabled, v.Reason, v.By, v.Since = true, h.Reason, h.Who, instant(h.Since)
 	}
 
-	out := make([]*handlerView, 0, len(byKey))
+	out := make([]*view.Handler, 0, len(byKey))
 	for _, v := range byKey {
 		slices.Sort(v.Nodes)
 		out = append(out, v)
 	}
 
-	slices.SortFunc(out, func(a, b *handlerView) int { return cmp.Compare(a.Handler, b.Handler) })
+	slices.SortFunc(out, func(a, b *view.Handler) int { return cmp.Compare(a.Key, b.Key) })
 	return out, nil
 }
 
@@ -81,7 +71,7 @@ func (s *Server) listHandlers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, page[*handlerView]{Items: out})
+	return answer(w, http.StatusOK, view.Page[*view.Handler]{Items: out})
 }
 
 // disableHandler: POST /api/v1/handlers/{key}/disable. The handler need not exist on any node or in
@@ -125,10 +115,10 @@ func (s *Server) onHandler(w http.ResponseWriter, r *http.Request,
 	}
 
 	for _, v := range all {
-		if v.Handler == key {
+		if v.Key == key {
 			return answer(w, http.StatusOK, v)
 		}
 	}
 
-	return answer(w, http.StatusOK, &handlerView{Handler: key, Nodes: []string{}})
+	return answer(w, http.StatusOK, &view.Handler{Key: key, Nodes: []string{}})
 }

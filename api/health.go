@@ -1,25 +1,18 @@
 package api
 
-import "net/http"
+import "go-crontab/api/view"
 
-type aliveView struct {
-	Status string `json:"status" enum:"ok" doc:"Always 'ok'."`
-}
+import "net/http"
 
 // healthz: GET /healthz. It only shows that the process answers: it uses no database and no lock.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, http.StatusOK, aliveView{"ok"})
-}
-
-type readyView struct {
-	Ready  bool   `json:"ready" doc:"Whether the node can start and change jobs."`
-	Reason string `json:"reason,omitempty" doc:"Why the node is not ready."`
+	return answer(w, http.StatusOK, view.Alive{Status: "ok"})
 }
 
 // readyz: GET /readyz. Anyone may call it, so it gives neither the node's name nor its version: GET
 // /api/v1/nodes does.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
-	v := readyView{Ready: true}
+	v := view.Ready{Ready: true}
 	if err := s.cfg.Ready(); err != nil {
 		v.Ready, v.Reason = false, err.Error()
 		return answer(w, http.StatusServiceUnavailable, v)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
@@ -40,13 +41,6 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request,
 	}
 
 	return s.answerJob(w, r, http.StatusOK, j)
-}
-
-// requestedView is a requested run.
-type requestedView struct {
-	JobID   string `json:"job_id" doc:"The id of the job."`
-	Due     string `json:"due" format:"date-time" doc:"The due time of the run."`
-	Request string `json:"request" doc:"The id of the request, which its runs carry."`
 }
 
 const (
@@ -102,7 +96,7 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 			id, keyHeader)
 	}
 
-	return answer(w, http.StatusAccepted, requestedView{
-		JobID: strconv.FormatInt(id, 10), Due: stamp(asked.Due), Request: strconv.FormatInt(asked.Request, 10),
+	return answer(w, http.StatusAccepted, view.Requested{
+		JobID: strconv.FormatInt(id, 10), Due: asked.Due.Time(), Request: strconv.FormatInt(asked.Request, 10),
 	})
 }

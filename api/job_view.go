@@ -5,29 +5,11 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
-
-// jobView is a job as the API shows it: its definition with all defaults, and what the cluster
-// knows about it. Fields that are not set are absent.
-type jobView struct {
-	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
-	job.Spec
-
-	Paused   bool           `json:"paused" doc:"Whether the job itself is paused. In a request, it pauses or resumes the job."`
-	Pause    *pauseView     `json:"pause,omitempty" doc:"The pause that stops it: its own, its app's or the cluster's."`
-	Status   job.Status     `json:"status" doc:"The status of the job."`
-	Error    string         `json:"error,omitempty" doc:"Why its due times cannot be planned."`
-	Version  int64          `json:"version" doc:"The version of its definition, from 1. Pausing does not change it."`
-	NextDue  string         `json:"next_due,omitempty" format:"date-time" doc:"The earliest due time that has not been started."`
-	LastDue  string         `json:"last_due,omitempty" format:"date-time" doc:"The latest due time that has been started or has ended."`
-	Created  string         `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string         `json:"updated" format:"date-time" doc:"When it was last changed."`
-	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended. Only in the answer to a change."`
-	Waiting  []jobWait      `json:"waiting,omitempty" doc:"Due times that are waiting, the earliest few of each job."`
-}
 
 // readOnly are the fields of a job that only the server sets.
 var readOnly = []string{
@@ -36,11 +18,11 @@ var readOnly = []string{
 
 // viewOf shows a job. live says whether it has scheduled runs, planned is the earliest due time
 // that is not started, and now decides which pauses apply.
-func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
-	v := &jobView{
+func viewOf(j *job.Job, live bool, planned, now job.Micros) *view.Job {
+	v := &view.Job{
 		ID: strconv.FormatInt(j.ID, 10), Spec: j.Spec, Paused: j.Paused, Status: j.Status(live, now), Error: j.Error,
 		Version: j.Version,
-		NextDue: stamp(planned), LastDue: stamp(j.LastDue), Created: stamp(j.Created), Updated: stamp(j.Updated),
+		NextDue: instant(planned), LastDue: instant(j.LastDue), Created: j.Created.Time(), Updated: j.Updated.Time(),
 	}
 	if v.Labels == nil {
 		v.Labels = map[string]string{}
@@ -55,20 +37,20 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *jobView {
 
 	// A planned run is due before the job's next due time. A paused job has none.
 	if planned == 0 {
-		v.NextDue = stamp(j.NextDue)
+		v.NextDue = instant(j.NextDue)
 	}
 	if p := j.PauseAt(now); p != nil {
 		v.Pause = viewOfPause(p)
 	}
 	if v.Status == job.Paused {
-		v.NextDue = ""
+		v.NextDue = nil
 	}
 
 	return v
 }
 
 // views shows jobs as read from the database.
-func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error) {
+func (s *Server) views(ctx context.Context, rows []read.Job) ([]*view.Job, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID
@@ -84,7 +66,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 		return nil, err
 	}
 
-	out := make([]*jobView, len(rows))
+	out := make([]*view.Job, len(rows))
 	for i := range rows {
 
 		j := rows[i].Job
@@ -101,7 +83,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*jobView, error)
 
 // viewChanged shows a job that was just changed. The change is committed, so a failed read must not
 // look like a failed change: the job is then shown without its planned runs.
-func (s *Server) viewChanged(ctx context.Context, j job.Job) *jobView {
+func (s *Server) viewChanged(ctx context.Context, j job.Job) *view.Job {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {
 		s.cfg.Log.Warn("cannot show the changed job in full", "job_id", j.ID, "error", err)

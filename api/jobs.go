@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -132,7 +133,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	var p page[*jobView]
+	var p view.Page[*view.Job]
 	if n := found.Next; n != nil {
 		p.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: read.RunPlace{ID: n.ID}}).String()
 	}

@@ -5,25 +5,28 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 )
 
-// meView describes the caller.
-type meView struct {
-	Name    string       `json:"name" doc:"The name of the caller, as in the audit."`
-	Kind    string       `json:"kind" doc:"How the caller was authenticated: by a token, or by an identity provider."`
-	Role    auth.Role    `json:"role" doc:"The highest role that the caller has anywhere."`
-	Apps    []string     `json:"apps,omitempty" doc:"The only apps that the caller can read. Absent: all apps."`
-	Grants  []auth.Grant `json:"grants" doc:"The roles, and where they apply."`
-	Expires string       `json:"expires,omitempty" format:"date-time" doc:"When the token or sign-in expires. Absent: it is valid until it is revoked."`
+func viewOfMe(p *auth.Principal) view.Me {
+	return view.Me{
+		Name: p.Name, Kind: p.Kind, Role: roleOf(p.Role()), Apps: p.Sees(), Grants: grantsOf(p.Grants),
+		Expires: instant(p.Expires),
+	}
 }
 
-func viewOfMe(p *auth.Principal) meView {
-	return meView{
-		Name: p.Name, Kind: p.Kind, Role: p.Role(), Apps: p.Sees(), Grants: p.Grants, Expires: stamp(p.Expires),
+func roleOf(r auth.Role) view.Role { return view.Role(r.String()) }
+
+// grantsOf shows grants; none as an empty list.
+func grantsOf(grants []auth.Grant) []view.Grant {
+	out := make([]view.Grant, len(grants))
+	for i, g := range grants {
+		out[i] = view.Grant{Role: roleOf(g.Role), Apps: g.Apps}
 	}
+	return out
 }
 
 // me: GET /api/v1/me
@@ -31,25 +34,13 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewOfMe(auth.Of(r.Context())))
 }
 
-// waysView lists the ways to sign in.
-type waysView struct {
-	Token bool   `json:"token" doc:"Whether sign-in with a token is possible, by POST /api/v1/login."`
-	OIDC  string `json:"oidc,omitempty" doc:"The origin on which people sign in with the identity provider, by POST /api/v1/login/oidc. The provider sends browsers back there. Absent if there is no provider."`
-}
-
 // waysIn: GET /api/v1/login
 func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
-	v := waysView{Token: true}
+	v := view.Ways{Token: true}
 	if s.cfg.OIDC != nil {
 		v.OIDC = s.cfg.OIDC.Origin()
 	}
 	return answer(w, http.StatusOK, v)
-}
-
-// loginView is a login that was just made.
-type loginView struct {
-	meView
-	Key string `json:"login_key" doc:"The key that the page keeps and sends as X-Gocrontab-Login with each request. The cookie is only valid together with it. It is shown only this once."`
 }
 
 // login: POST /api/v1/login. It turns a token into a cookie that no script can read, and a key that
@@ -96,7 +87,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, p *auth.Principa
 	setCookie(w, cookieName(s.secure(r), login.Key), login.Cookie, s.cfg.LoginLife)
 	signed := *p
 	signed.Expires = expires
-	return answer(w, http.StatusOK, loginView{viewOfMe(&signed), login.Key})
+	return answer(w, http.StatusOK, view.Login{Me: viewOfMe(&signed), Key: login.Key})
 }
 
 // logout: POST /api/v1/logout
@@ -136,12 +127,6 @@ func (s *Server) noProvider(r *http.Request) error {
 // server on another port of the host, can end a sign-in that the page began, or make the page end
 // one that it did not begin.
 
-// beganView is a started sign-in.
-type beganView struct {
-	Target string `json:"target" doc:"The address of the provider to which the page sends the browser."`
-	Flow   string `json:"flow" doc:"The value that the page keeps until the browser comes back. It is shown only this once."`
-}
-
 // beginOIDC: POST /api/v1/login/oidc
 func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
@@ -161,7 +146,7 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problemOfProvider(err)
 	}
-	return answer(w, http.StatusOK, beganView{target, flow})
+	return answer(w, http.StatusOK, view.Began{Target: target, Flow: flow})
 }
 
 // returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to the page, which

@@ -6,39 +6,21 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
 
-// loginRowView is a signed-in browser as clients see it.
-type loginRowView struct {
-	ID       string       `json:"id" doc:"Its id."`
-	Who      string       `json:"who" doc:"Who is signed in, as in the audit."`
-	Kind     string       `json:"kind" enum:"token,oidc" doc:"How the person was authenticated: by a token, or by an identity provider."`
-	Grants   []auth.Grant `json:"grants" doc:"The roles, and where they apply."`
-	Since    string       `json:"since" format:"date-time" doc:"When the browser signed in."`
-	From     string       `json:"from,omitempty" doc:"The address from which the browser signed in."`
-	Until    string       `json:"until" format:"date-time" doc:"When the sign-in expires."`
-	Used     string       `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent if it was never used."`
-	UsedFrom string       `json:"last_used_from,omitempty" doc:"The address from which it was used."`
-	Checked  string       `json:"checked,omitempty" format:"date-time" doc:"When the identity provider last confirmed it. Absent if it has not since the sign-in."`
-	Next     string       `json:"check_at,omitempty" format:"date-time" doc:"When the identity provider is asked again. Absent if it is not, and the role lasts until the sign-in expires."`
-	Current  bool         `json:"current" doc:"Whether it is the sign-in of this request."`
-}
-
-func viewOfLogin(l *auth.SignedIn, p *auth.Principal) loginRowView {
-	v := loginRowView{
-		ID: strconv.FormatInt(l.ID, 10), Who: l.Who, Kind: auth.KindOIDC, Grants: auth.GrantsOf(l),
-		Since: stamp(l.Created), From: l.Origin, Until: stamp(l.Expires), Used: stamp(l.Used), UsedFrom: l.UsedFrom,
-		Checked: stamp(l.Checked), Next: stamp(l.CheckAt), Current: p.Login == l.ID,
+func viewOfLogin(l *auth.SignedIn, p *auth.Principal) view.LoginRow {
+	v := view.LoginRow{
+		ID: strconv.FormatInt(l.ID, 10), Who: l.Who, Kind: auth.KindOIDC, Grants: grantsOf(auth.GrantsOf(l)),
+		Since: l.Created.Time(), From: l.Origin, Until: l.Expires.Time(), Used: instant(l.Used), UsedFrom: l.UsedFrom,
+		Checked: instant(l.Checked), Next: instant(l.CheckAt), Current: p.Login == l.ID,
 	}
 
 	if l.TokenID != 0 {
 		v.Kind = auth.KindToken
-	}
-	if v.Grants == nil { // a row edited by hand may have no grants; it admits its browser to nothing
-		v.Grants = []auth.Grant{}
 	}
 	return v
 }
@@ -79,7 +61,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	out := page[loginRowView]{Items: []loginRowView{}}
+	out := view.Page[view.LoginRow]{Items: []view.LoginRow{}}
 	rows, out.Next = oneMore("logins", rows, limit, func(l *auth.SignedIn) int64 { return l.ID })
 	for i := range rows {
 		out.Items = append(out.Items, viewOfLogin(&rows[i], p))
@@ -111,11 +93,6 @@ func (s *Server) endLogin(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endedView counts the ended sign-ins.
-type endedView struct {
-	Ended int `json:"ended" doc:"How many sign-ins were ended."`
-}
-
 // endLogins: DELETE /api/v1/logins?who=NAME. The name is required: without it, every login would
 // end.
 func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
@@ -142,7 +119,7 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	s.gate.Forget()
-	return answer(w, http.StatusOK, endedView{n})
+	return answer(w, http.StatusOK, view.Ended{Ended: n})
 }
 
 // checker asks the identity provider again about signed-in people. It is nil without a provider, or

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
@@ -80,12 +81,6 @@ type logLevelBody struct {
 	For   job.Duration `json:"for,omitempty" doc:"How long the change lasts, at most 168h. Then the level of the node's start applies again. Without it, the change lasts until the process ends."`
 }
 
-type logLevelView struct {
-	Node  string `json:"node" doc:"The node that answers. Each node has its own level."`
-	Level string `json:"level" enum:"debug,info,warn,error" doc:"The lowest level that is logged."`
-	Until string `json:"until,omitempty" format:"date-time" doc:"When the level of the node's start applies again. Absent if it applies now, or if the change lasts until the process ends."`
-}
-
 // getLogLevel: GET /api/v1/log-level
 func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 	l, err := s.logLevel()
@@ -157,10 +152,10 @@ func (s *Server) logLevel() (*LogLevel, error) {
 	return s.cfg.LogLevel, nil
 }
 
-func (s *Server) viewLogLevel(l *LogLevel) logLevelView {
-	v := logLevelView{Node: s.cfg.Node, Level: strings.ToLower(l.Level().String())}
+func (s *Server) viewLogLevel(l *LogLevel) view.LogLevel {
+	v := view.LogLevel{Node: s.cfg.Node, Level: strings.ToLower(l.Level().String())}
 	if left := l.left(); left > 0 {
-		v.Until = stamp(job.MicrosOf(s.cfg.Now().Add(left)))
+		v.Until = instant(job.MicrosOf(s.cfg.Now().Add(left)))
 	}
 	return v
 }

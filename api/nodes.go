@@ -6,38 +6,12 @@ import (
 	"net/http"
 	"slices"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
-
-// nodeView is a node as clients see it: its sessions (one, except for moments) and its cordon.
-type nodeView struct {
-	Name      string            `json:"name" doc:"Its name."`
-	State     nodeState         `json:"state" doc:"The state of the node."`
-	Labels    map[string]string `json:"labels" doc:"Its labels."`
-	Handlers  []string          `json:"handlers" doc:"The handlers that it has registered."`
-	Cordoned  bool              `json:"cordoned" doc:"Whether it is cordoned, so that it starts nothing."`
-	Draining  bool              `json:"draining" doc:"Whether it is draining, so that it also gives back its prepared runs."`
-	Drained   bool              `json:"drained" doc:"Whether it is drained and has no work left."`
-	Reason    string            `json:"reason,omitempty" doc:"The reason for the cordon."`
-	By        string            `json:"by,omitempty" doc:"Who cordoned it."`
-	Since     string            `json:"since,omitempty" format:"date-time" doc:"When it was cordoned."`
-	Prepared  int               `json:"prepared" doc:"How many prepared runs it holds."`
-	Executing int               `json:"executing" doc:"How many runs it executes."`
-	Slots     int               `json:"slots" doc:"How many runs it can execute at once. An HTTP request counts as a sixteenth of one."`
-	Sessions  []nodeSession     `json:"sessions" doc:"Its sessions: one, except for short moments."`
-}
-
-type nodeSession struct {
-	ID        string `json:"id" format:"uuid" doc:"Its id, a UUID."`
-	Address   string `json:"address,omitempty" doc:"The address at which the node can be reached."`
-	Version   string `json:"version,omitempty" doc:"The version of the program."`
-	ZoneData  string `json:"zone_data,omitempty" doc:"The source of its time zone data, and a fingerprint of it. Sessions with the same fingerprint compute the same due times."`
-	Started   string `json:"started" format:"date-time" doc:"When it began."`
-	BeatAgeMS int64  `json:"beat_age_ms" doc:"The age of its last heartbeat, in milliseconds."`
-}
 
 func zoneData(s *sql.SessionRow) string {
 	if s.Zones == "" {
@@ -45,21 +19,6 @@ func zoneData(s *sql.SessionRow) string {
 	}
 	return s.ZonesFrom + " (" + s.Zones + ")"
 }
-
-// nodeState is the state of a node in one word.
-type nodeState string
-
-// The states of nodes.
-const (
-	nodeReady     nodeState = "ready"
-	nodeCordoning nodeState = "cordoning" // cordoned a moment ago; it may still start something
-	nodeCordoned  nodeState = "cordoned"
-	nodeDraining  nodeState = "draining"
-	nodeDrained   nodeState = "drained"
-	nodeStopping  nodeState = "stopping" // the process is about to end
-	nodeSilent    nodeState = "silent"   // without fresh heartbeats: it starts nothing
-	nodeAbsent    nodeState = "absent"   // without a session
-)
 
 // clusterNow holds the data from which nodes are shown.
 type clusterNow struct {
@@ -99,15 +58,15 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 }
 
 // nodes shows all nodes with a session or a cordon.
-func (c *clusterNow) nodes() []*nodeView {
-	byName := map[string]*nodeView{}
-	node := func(name string) *nodeView {
+func (c *clusterNow) nodes() []*view.Node {
+	byName := map[string]*view.Node{}
+	node := func(name string) *view.Node {
 		v := byName[name]
 		if v == nil {
 			l := c.loads[name]
-			v = &nodeView{
+			v = &view.Node{
 				Name: name, Prepared: l.Prepared, Executing: l.Executing, Labels: map[string]string{},
-				Handlers: []string{}, Sessions: []nodeSession{},
+				Handlers: []string{}, Sessions: []view.NodeSession{},
 			}
 			byName[name] = v
 		}
@@ -117,14 +76,14 @@ func (c *clusterNow) nodes() []*nodeView {
 
 	for _, n := range c.cordoned {
 		v := node(n.Name)
-		v.Cordoned, v.Draining, v.Reason, v.By, v.Since = true, n.Draining, n.Reason, n.Who, stamp(n.Since)
+		v.Cordoned, v.Draining, v.Reason, v.By, v.Since = true, n.Draining, n.Reason, n.Who, instant(n.Since)
 	}
 
 	for _, x := range c.sessions {
 		v := node(x.Node)
-		v.Sessions = append(v.Sessions, nodeSession{
+		v.Sessions = append(v.Sessions, view.NodeSession{
 			ID: x.ID.String(), Address: x.Address, Version: x.Version, ZoneData: zoneData(&x),
-			Started: stamp(x.Started), BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds()),
+			Started: x.Started.Time(), BeatAgeMS: max(0, c.now.Sub(x.BeatAt).Milliseconds()),
 		})
 
 		v.Slots += x.Slots
@@ -136,18 +95,18 @@ func (c *clusterNow) nodes() []*nodeView {
 		}
 	}
 
-	out := make([]*nodeView, 0, len(byName))
+	out := make([]*view.Node, 0, len(byName))
 	for _, v := range byName {
 		v.State = c.state(v)
-		v.Drained = v.State == nodeDrained || v.Draining && v.State == nodeAbsent
+		v.Drained = v.State == view.NodeDrained || v.Draining && v.State == view.NodeAbsent
 		out = append(out, v)
 	}
 
-	slices.SortFunc(out, func(a, b *nodeView) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *view.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
-func (c *clusterNow) state(v *nodeView) nodeState {
+func (c *clusterNow) state(v *view.Node) view.NodeState {
 	silent, stopping, obeyed := true, true, true
 	for _, x := range c.sessions {
 		if x.Node != v.Name {
@@ -160,22 +119,22 @@ func (c *clusterNow) state(v *nodeView) nodeState {
 
 	switch {
 	case len(v.Sessions) == 0:
-		return nodeAbsent
+		return view.NodeAbsent
 	case silent:
-		return nodeSilent
+		return view.NodeSilent
 	case v.Cordoned && !obeyed:
-		return nodeCordoning
+		return view.NodeCordoning
 	case v.Draining && v.Executing+v.Prepared > 0:
-		return nodeDraining
+		return view.NodeDraining
 	case v.Draining:
-		return nodeDrained
+		return view.NodeDrained
 	case v.Cordoned:
-		return nodeCordoned
+		return view.NodeCordoned
 	case stopping:
-		return nodeStopping
+		return view.NodeStopping
 	}
 
-	return nodeReady
+	return view.NodeReady
 }
 
 // listNodes: GET /api/v1/nodes
@@ -184,7 +143,7 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, page[*nodeView]{Items: c.nodes()})
+	return answer(w, http.StatusOK, view.Page[*view.Node]{Items: c.nodes()})
 }
 
 // getNode: GET /api/v1/nodes/{name}
@@ -198,7 +157,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if v.State == nodeAbsent && !v.Cordoned {
+	if v.State == view.NodeAbsent && !v.Cordoned {
 		return notFound.problem("There is no node %q; GET /api/v1/nodes lists all nodes.", cutShort(name))
 	}
 
@@ -206,7 +165,7 @@ func (s *Server) getNode(w http.ResponseWriter, r *http.Request) error {
 }
 
 // node shows one node, which may be absent.
-func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
+func (s *Server) node(ctx context.Context, name string) (*view.Node, error) {
 	c, err := s.clusterNow(ctx)
 	if err != nil {
 		return nil, err
@@ -218,9 +177,9 @@ func (s *Server) node(ctx context.Context, name string) (*nodeView, error) {
 		}
 	}
 
-	return &nodeView{
-		Name: name, State: nodeAbsent,
-		Labels: map[string]string{}, Handlers: []string{}, Sessions: []nodeSession{},
+	return &view.Node{
+		Name: name, State: view.NodeAbsent,
+		Labels: map[string]string{}, Handlers: []string{}, Sessions: []view.NodeSession{},
 	}, nil
 }
 

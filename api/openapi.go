@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 )
 
 // Tags of operations.
@@ -120,7 +121,7 @@ type describer struct {
 
 // tagged are the answers with a version as ETag.
 var tagged = []reflect.Type{
-	of[jobView](), of[*jobView](), of[calendarView](), of[alertRuleView](), of[alertChannelView](),
+	of[view.Job](), of[*view.Job](), of[view.Calendar](), of[view.AlertRule](), of[view.AlertChannel](),
 }
 
 func (d *describer) operation(rt *route) *openapi.Operation {
@@ -327,9 +328,9 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 func (d *describer) problems(kinds []kind) *openapi.Media {
 	types := make([]string, len(kinds))
 	for i, k := range kinds {
-		types[i] = typePrefix + k.name
+		types[i] = view.ProblemType + k.name
 	}
-	s := d.types.Of(of[Problem](), openapi.Answer)
+	s := d.types.Of(of[view.Problem](), openapi.Answer)
 	s.Properties.Set("type", openapi.Words(types...))
 	return &openapi.Media{Schema: s}
 }

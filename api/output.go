@@ -6,21 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
 )
-
-// outputView is the output of a run as JSON: the output up to now, or the part that was kept.
-type outputView struct {
-	ID      string       `json:"id" doc:"The id of the run."`
-	State   string       `json:"state" enum:"running,ended" doc:"Whether the run executes."`
-	Outcome *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
-	From    int64        `json:"from" doc:"The byte at which the requested text begins."`
-	Next    int64        `json:"next" doc:"The value of 'from' for the next request: 'text' has everything before it."`
-	Bytes   int64        `json:"bytes" doc:"How many bytes the run has written, as far as is known."`
-	Text    string       `json:"text" doc:"The output, with a separate line where bytes were dropped."`
-}
 
 // getOutput: GET /api/v1/runs/{id}/output. While the run executes, this is the output so far, a
 // second or two late. A client that follows it asks for the bytes from next of the last answer on.
@@ -73,10 +63,10 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 
 		return nil
 	case following || wantsJSON(r):
-		v := outputView{ID: job.RunID(run.ID), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
+		v := view.Output{ID: job.RunID(run.ID), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
 		v.Text, v.Next = outputText(&run, pieces, from)
 		if !run.Executing {
-			v.Outcome, v.Bytes = &run.Outcome, run.Output.Bytes
+			v.Outcome, v.Bytes = run.Outcome, run.Output.Bytes
 		}
 		return answer(w, http.StatusOK, v)
 	}

@@ -1,12 +1,12 @@
 package api
 
 import (
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
@@ -15,25 +15,6 @@ import (
 // outputEvery is the interval between reads of a run's output. Its node writes output at the same
 // interval.
 const outputEvery = 500 * time.Millisecond
-
-// outputEvent is a piece of the output of a run.
-type outputEvent struct {
-	From  int64   `json:"from" doc:"The position of its first byte."`
-	Next  int64   `json:"next" doc:"The position after its last byte."`
-	Text  *string `json:"text,omitempty" doc:"The text, without 'raw'."`
-	Bytes string  `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
-}
-
-// outputEnd says how a run ended.
-type outputEnd struct {
-	Outcome    job.Outcome `json:"outcome"`
-	ReasonCode string      `json:"reason_code,omitempty"`
-	Reason     string      `json:"reason,omitempty"`
-	ExitCode   *int        `json:"exit_code,omitempty"`
-	Signal     string      `json:"signal,omitempty"`
-	Bytes      int64       `json:"bytes"`
-	Truncated  bool        `json:"truncated"`
-}
 
 // streamOutput sends the output of a run while it is written, and finally how the run ended. The id
 // of a message is the offset of the next byte. So a client can reconnect to any node and continue
@@ -88,15 +69,13 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 // sendOutput sends the output from a byte on, and how the run ended if it has. It returns the
 // offset of the next byte.
 func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from int64) (int64, error) {
-	var parts []outputEvent
+	var parts []view.OutputEvent
 	if raw {
 		for _, p := range job.From(pieces, from) {
-			parts = append(parts, outputEvent{
-				From: p.At, Next: p.End(), Bytes: base64.StdEncoding.EncodeToString(p.Data),
-			})
+			parts = append(parts, view.OutputEvent{From: p.At, Next: p.End(), Bytes: p.Data})
 		}
 	} else if text, next := outputText(run, pieces, from); next > from {
-		parts = append(parts, outputEvent{From: from, Next: next, Text: &text})
+		parts = append(parts, view.OutputEvent{From: from, Next: next, Text: &text})
 	}
 
 	for _, p := range parts {
@@ -109,7 +88,7 @@ func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from i
 	if run.Executing {
 		return from, nil
 	}
-	return from, st.send("end", strconv.FormatInt(from, 10), outputEnd{
+	return from, st.send("end", strconv.FormatInt(from, 10), view.OutputEnd{
 		Outcome: run.Outcome, ReasonCode: string(run.Reason.Code), Reason: run.Reason.Text,
 		ExitCode: run.ExitCode, Signal: run.Signal, Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -14,21 +15,9 @@ import (
 	"go-crontab/sql"
 )
 
-// pauseView is a pause as clients see it.
-type pauseView struct {
-	Scope  job.Scope `json:"scope" doc:"What is paused."`
-	App    string    `json:"app,omitempty" doc:"The app, if it is an app's pause."`
-	By     string    `json:"by,omitempty" doc:"Who paused it."`
-	Reason string    `json:"reason,omitempty" doc:"The reason that was given."`
-	Since  string    `json:"since" format:"date-time" doc:"When it began."`
-	Until  string    `json:"until,omitempty" format:"date-time" doc:"When it ends by itself. Absent: it lasts until somebody resumes."`
-	Ended  string    `json:"ended,omitempty" format:"date-time" doc:"When it ended, if it is over."`
-	Jobs   *int64    `json:"jobs,omitempty" doc:"How many jobs it stops. Only in the answer to a pause of an app or the cluster."`
-}
-
-func viewOfPause(p *job.Pause) *pauseView {
-	return &pauseView{
-		Scope: p.Scope, App: p.App, By: p.By, Reason: p.Reason, Since: stamp(p.Since), Until: stamp(p.Until),
+func viewOfPause(p *job.Pause) *view.Pause {
+	return &view.Pause{
+		Scope: p.Scope, App: p.App, By: p.By, Reason: p.Reason, Since: p.Since.Time(), Until: instant(p.Until),
 	}
 }
 
@@ -197,7 +186,7 @@ func (s *Server) listPauses(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[*pauseView]{Items: []*pauseView{}}
+	p := view.Page[*view.Pause]{Items: []*view.Pause{}}
 	for i := range rows {
 		if app := rows[i].App; app != "" && !auth.Of(r.Context()).MayIn(viewer, app) {
 			continue

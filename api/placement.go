@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
@@ -48,7 +49,7 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Tex
 
 // waitsOf lists the waiting due times of jobs by job, earliest first. It returns up to maxWaits per
 // job, and a limited number in all.
-func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobWait, error) {
+func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view.JobWait, error) {
 	specs, ids := make(map[int64]*job.Spec, len(jobs)), make([]int64, len(jobs))
 	for i := range jobs {
 		ids[i] = jobs[i].ID
@@ -66,7 +67,7 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 		return nil, err
 	}
 
-	out := map[int64][]jobWait{}
+	out := map[int64][]view.JobWait{}
 	for _, w := range rows {
 		if len(out[w.JobID]) < maxWaits {
 			out[w.JobID] = append(out[w.JobID], viewOfWait(&w, specs[w.JobID]))
@@ -83,9 +84,9 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]jobW
 }
 
 // viewOfWait shows a run that waits for another run, or for a group slot.
-func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
-	v := jobWait{
-		Due: stamp(w.Due), waitView: waitView{For: "job", Since: since(w), Until: stamp(expires(w, spec))},
+func viewOfWait(w *read.Wait, spec *job.Spec) view.JobWait {
+	v := view.JobWait{
+		Due: w.Due.Time(), Wait: view.Wait{For: "job", Since: since(w), Until: instant(expires(w, spec))},
 		Why: "earlier runs of the job have not ended",
 	}
 	if w.Group != "" {
@@ -95,11 +96,11 @@ func viewOfWait(w *read.Wait, spec *job.Spec) jobWait {
 }
 
 // since is when a run began to wait. It is unknown for requested runs.
-func since(w *read.Wait) string {
+func since(w *read.Wait) *time.Time {
 	if w.Kind != job.FromSchedule {
-		return ""
+		return nil
 	}
-	return stamp(w.Due)
+	return instant(w.Due)
 }
 
 // expires is when a waiting run ends missed; zero: never. Requested runs have no deadline.
@@ -111,12 +112,12 @@ func expires(w *read.Wait, spec *job.Spec) job.Micros {
 }
 
 // viewOfUnplaceable shows a run that no live node may start.
-func viewOfUnplaceable(w *read.Wait, spec *job.Spec) jobWait {
+func viewOfUnplaceable(w *read.Wait, spec *job.Spec) view.JobWait {
 	selector := placeText(spec)
-	return jobWait{
-		Due:      stamp(w.Due),
-		waitView: waitView{For: "node", Selector: selector, Since: since(w), Until: stamp(expires(w, spec))},
-		Why:      job.NoNode(selector),
+	return view.JobWait{
+		Due:  w.Due.Time(),
+		Wait: view.Wait{For: "node", Selector: selector, Since: since(w), Until: instant(expires(w, spec))},
+		Why:  job.NoNode(selector),
 	}
 }
 
@@ -149,10 +150,3 @@ func (s *Server) unplaceable(ctx context.Context, jobs []read.Job, most int) ([]
 
 // maxWaits is the number of waiting due times shown per job.
 const maxWaits = 20
-
-// jobWait is a waiting due time.
-type jobWait struct {
-	Due string `json:"due" format:"date-time" doc:"The due time that waits."`
-	waitView
-	Why string `json:"why" doc:"The explanation, for people."`
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
@@ -15,24 +16,15 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Problem is the body of every answer that is an error (RFC 9457), and the error that handlers
-// return for it.
+// Problem is the error that handlers return, with the body of its answer.
 type Problem struct {
-	Type      string        `json:"type" format:"uri" doc:"The type of the problem: a name that never changes. See the table of problems."`
-	Title     string        `json:"title" doc:"The type of the problem, for people."`
-	Status    int           `json:"status" doc:"The HTTP status."`
-	Detail    string        `json:"detail" doc:"What went wrong this time, and what to do about it."`
-	Errors    []job.Problem `json:"errors,omitempty" doc:"The mistakes in the request with their places, at most 20."`
-	Version   int64         `json:"version,omitempty" doc:"For a failed precondition: the current version of the object."`
-	RequestID string        `json:"request_id,omitempty" doc:"The id under which the node's log has more. It is also in the header 'X-Request-Id'."`
+	view.Problem
 
 	tag        string // for a failed precondition: the ETag of the object
 	retryAfter string // seconds
 	cause      error  // only for the log
 	inLog      bool   // tell the client by which request ID the log has the cause
 }
-
-func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
 // kind holds the common values of a type of problems.
 type kind struct {
@@ -72,10 +64,10 @@ var (
 	unavailable      = kind{"unavailable", http.StatusServiceUnavailable, "The database does not answer"}
 )
 
-const typePrefix = "urn:go-crontab:problem:"
-
 func (k kind) problem(format string, args ...any) *Problem {
-	p := &Problem{Type: typePrefix + k.name, Title: k.title, Status: k.status, Detail: fmt.Sprintf(format, args...)}
+	p := &Problem{Problem: view.Problem{
+		Type: view.ProblemType + k.name, Title: k.title, Status: k.status, Detail: fmt.Sprintf(format, args...),
+	}}
 	if k.status == http.StatusServiceUnavailable {
 		p.retryAfter = "1"
 	}
@@ -207,5 +199,5 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Version != 0 {
 		w.Header().Set("ETag", p.tag)
 	}
-	writeJSON(w, p.Status, "application/problem+json", &p)
+	writeJSON(w, p.Status, "application/problem+json", &p.Problem)
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"go-crontab/internal/auth"
+	"go-crontab/api/view"
 )
 
 var (
@@ -55,7 +55,7 @@ type (
 	}
 	tokenBody struct {
 		Name    string    `json:"name" doc:"The name of its holder, for the audit: up to 64 letters, digits and _ . - /."`
-		Role    auth.Role `json:"role" doc:"The role of the token."`
+		Role    view.Role `json:"role" doc:"The role of the token."`
 		Apps    []string  `json:"apps,omitempty" doc:"The only apps in which the role applies. Without it, it applies to all apps and to the whole cluster."`
 		Expires string    `json:"expires,omitempty" doc:"When the token expires: a time, a duration such as 720h, or never. Without it, after 90 days."`
 	}
@@ -65,12 +65,12 @@ var (
 	meDoc = operation{
 		id: "getMe", tag: tagAccess, summary: "Show the caller",
 		about:   "The holder of the token or sign-in, and its roles.",
-		replies: found[meView]("The caller."),
+		replies: found[view.Me]("The caller."),
 	}
 	waysInDoc = operation{
 		id: "listWaysIn", tag: tagAccess, summary: "Show the ways to sign in",
 		about:   "For sign-in pages. No token is needed.",
-		replies: found[waysView]("The ways to sign in."),
+		replies: found[view.Ways]("The ways to sign in."),
 	}
 	loginDoc = operation{
 		id: "login", tag: tagAccess, most: maxLoginBody, summary: "Sign a browser in",
@@ -80,7 +80,7 @@ var (
 			"The sign-in has the roles of the token, until it expires, the token is revoked, or the browser signs out. " +
 			"Programs send the token with each request instead.",
 		body: &requestBody{of: of[loginBody](), about: "The token.", example: `{"token": "gocrontab_…"}`},
-		replies: []reply{{status: http.StatusOK, about: "The signed-in caller.", of: of[loginView](),
+		replies: []reply{{status: http.StatusOK, about: "The signed-in caller.", of: of[view.Login](),
 			headers: []string{"Set-Cookie"}}}, problems: []kind{unauthenticated, tooMany, unknownOutcome},
 	}
 	logoutDoc = operation{
@@ -95,7 +95,7 @@ var (
 		about: "For pages. The answer has the address for the browser, and a value to keep until the provider sends " +
 			"it back.",
 		body:     emptyBody,
-		replies:  []reply{{status: http.StatusOK, about: "The sign-in that began.", of: of[beganView]()}},
+		replies:  []reply{{status: http.StatusOK, about: "The sign-in that began.", of: of[view.Began]()}},
 		problems: []kind{notFound, tooMany, providerAway},
 	}
 	returnOIDCDoc = operation{
@@ -110,7 +110,7 @@ var (
 			of: of[returnBody](), about: "The kept value, and the values from the provider.",
 			example: `{"flow": "…", "state": "…", "code": "…"}`,
 		},
-		replies: []reply{{status: http.StatusOK, about: "The signed-in caller.", of: of[loginView](),
+		replies: []reply{{status: http.StatusOK, about: "The signed-in caller.", of: of[view.Login](),
 			headers: []string{"Set-Cookie"}}}, problems: []kind{
 			unauthenticated, notFound, tooMany, providerAway, unknownOutcome,
 		},
@@ -119,7 +119,8 @@ var (
 		id: "listLogins", tag: tagAccess, summary: "List sign-ins",
 		about: "Browsers that are signed in, with a token or by the identity provider, in the order of their sign-ins. " +
 			"Only admins of the cluster see the sign-ins of others.",
-		query: []parameter{loginWho, limitParam, pageParam}, replies: found[page[loginRowView]]("A page of sign-ins."),
+		query:   []parameter{loginWho, limitParam, pageParam},
+		replies: found[view.Page[view.LoginRow]]("A page of sign-ins."),
 	}
 	endLoginDoc = operation{
 		id: "endLogin", tag: tagAccess, summary: "End a sign-in",
@@ -132,7 +133,7 @@ var (
 	endLoginsDoc = operation{
 		id: "endLogins", tag: tagAccess, summary: "End all sign-ins of a name",
 		about: "Like ending each of them. `who` is required.",
-		query: []parameter{loginWhose}, replies: found[endedView]("The number of ended sign-ins."),
+		query: []parameter{loginWhose}, replies: found[view.Ended]("The number of ended sign-ins."),
 		problems: []kind{notFound, unknownOutcome},
 	}
 	createTokenDoc = operation{
@@ -141,18 +142,18 @@ var (
 			"same request with the same credential gets it again for a day.",
 		body: &requestBody{of: of[tokenBody](), about: "The holder and the role.",
 			example: `{"name": "ci", "role": "admin", "apps": ["billing"], "expires": "720h"}`},
-		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[newTokenView](),
+		replies: []reply{{status: http.StatusCreated, about: "The token.", of: of[view.NewToken](),
 			headers: []string{"Location"}}}, problems: []kind{exists, unknownOutcome},
 	}
 	listTokensDoc = operation{
 		id: "listTokens", tag: tagAccess, summary: "List tokens",
 		about:   "In the order of their creation. The tokens themselves cannot be read.",
 		query:   []parameter{tokenName, tokenRevokedToo, limitParam, pageParam},
-		replies: found[page[tokenView]]("A page of tokens."),
+		replies: found[view.Page[view.Token]]("A page of tokens."),
 	}
 	getTokenDoc = operation{
 		id: "getToken", tag: tagAccess, summary: "Show a token", about: "Revoked tokens are shown as well.",
-		replies: found[tokenView]("The token."), problems: []kind{notFound},
+		replies: found[view.Token]("The token."), problems: []kind{notFound},
 	}
 	revokeTokenDoc = operation{
 		id: "revokeToken", tag: tagAccess, summary: "Revoke a token",

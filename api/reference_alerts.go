@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/alert"
 	"go-crontab/job"
 )
@@ -36,17 +37,17 @@ var (
 			"caller cannot read are left out; for callers limited to apps, so are alerts that count failures " +
 			"of several apps.",
 		query:   []parameter{ofAppParam, ofJobParam, ofRuleParam, alertStateParam, limitParam, pageParam},
-		replies: found[page[alertView]]("A page of alerts."),
+		replies: found[view.Page[view.Alert]]("A page of alerts."),
 	}
 	getAlertDoc = operation{
 		id: "getAlert", tag: tagAlerts, summary: "Show an alert",
 		about:   "Its state, when it began, and what was last seen.",
-		replies: found[alertView]("The alert."), problems: []kind{notFound},
+		replies: found[view.Alert]("The alert."), problems: []kind{notFound},
 	}
 	alertSummaryDoc = operation{
 		id: "getAlertSummary", tag: tagAlerts, summary: "Count alerts and messages",
 		about:   "How many alerts are firing, the results of messages, and how many events were dropped.",
-		replies: found[alertSummaryView]("The counts."),
+		replies: found[view.AlertSummary]("The counts."),
 	}
 	listDeliveriesDoc = operation{
 		id: "listDeliveries", tag: tagAlerts, summary: "List messages",
@@ -54,26 +55,26 @@ var (
 			"it. Each has the last response of its channel. Messages are kept for 30 days, those of heartbeats and pings " +
 			"for one day.",
 		query:   []parameter{ofChannelParam, ofRuleParam, deliveryStateParam, limitParam, pageParam},
-		replies: found[page[deliveryView]]("A page of messages."),
+		replies: found[view.Page[view.Delivery]]("A page of messages."),
 	}
 	listRulesDoc = operation{
 		id: "listAlertRules", tag: tagAlerts, summary: "List rules", about: "In the order of their creation.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[alertRuleView]]("A page of rules."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.AlertRule]]("A page of rules."),
 	}
 	getRuleDoc = operation{
 		id: "getAlertRule", tag: tagAlerts, summary: "Show a rule", about: "The events that it finds, and its channels.",
-		replies: found[alertRuleView]("The rule."), problems: []kind{notFound},
+		replies: found[view.AlertRule]("The rule."), problems: []kind{notFound},
 	}
 	putRuleDoc = operation{
 		id: "putAlertRule", tag: tagAlerts, matched: true, unless: true, summary: "Create or replace a rule",
 		about: "The rule finds what happens from now on. Sending the same body again changes nothing.",
 		body: &requestBody{
-			of: of[alertRuleView](), about: "The rule.",
+			of: of[view.AlertRule](), about: "The rule.",
 			example: `{"on": ["failed", "recovered"], "apps": ["billing"], "channels": ["chat"]}`,
 		},
 		replies: []reply{
-			{status: http.StatusOK, about: "The current rule.", of: of[alertRuleView]()}, {
-				status: http.StatusCreated, about: "The rule or channel was created.", of: of[alertRuleView](),
+			{status: http.StatusOK, about: "The current rule.", of: of[view.AlertRule]()}, {
+				status: http.StatusCreated, about: "The rule or channel was created.", of: of[view.AlertRule](),
 			},
 		},
 		problems: []kind{unknownOutcome},
@@ -87,23 +88,23 @@ var (
 		id: "listAlertChannels", tag: tagAlerts, summary: "List channels",
 		about: "In the order of their creation. Only admins of the cluster see more of an address than " +
 			"its host.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[alertChannelView]]("A page of channels."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.AlertChannel]]("A page of channels."),
 	}
 	getChannelDoc = operation{
 		id: "getAlertChannel", tag: tagAlerts, summary: "Show a channel", about: "Where and how it sends messages.",
-		replies: found[alertChannelView]("The channel."), problems: []kind{notFound},
+		replies: found[view.AlertChannel]("The channel."), problems: []kind{notFound},
 	}
 	putChannelDoc = operation{
 		id: "putAlertChannel", tag: tagAlerts, matched: true, unless: true, summary: "Create or replace a channel",
 		about: "Secrets are referenced as `{{secret.NAME}}`, and must be for all apps. Sending the same body again " +
 			"changes nothing.",
 		body: &requestBody{
-			of: of[alertChannelView](), about: "The channel.",
+			of: of[view.AlertChannel](), about: "The channel.",
 			example: `{"type": "webhook", "url": "https://example.com/alerts"}`,
 		},
 		replies: []reply{
-			{status: http.StatusOK, about: "The current channel.", of: of[alertChannelView]()}, {
-				status: http.StatusCreated, about: "The rule or channel was created.", of: of[alertChannelView](),
+			{status: http.StatusOK, about: "The current channel.", of: of[view.AlertChannel]()}, {
+				status: http.StatusCreated, about: "The rule or channel was created.", of: of[view.AlertChannel](),
 			},
 		},
 		problems: []kind{unknownOutcome},
@@ -119,14 +120,14 @@ var (
 			"tested as well.",
 		body: emptyBody,
 		replies: []reply{{status: http.StatusOK, about: "The result, also if the test failed.",
-			of: of[testedView]()}}, problems: []kind{notFound, noSession, unknownOutcome},
+			of: of[view.ChannelTest]()}}, problems: []kind{notFound, noSession, unknownOutcome},
 	}
 	listSilencesDoc = operation{
 		id: "listAlertSilences", tag: tagAlerts, summary: "List silences",
 		about: "Silences that have not ended, in the order of their creation. Silences of apps that the caller cannot read " +
 			"are left out.",
 		query:   []parameter{silencesOverParam, limitParam, pageParam},
-		replies: found[page[silenceView]]("A page of silences."),
+		replies: found[view.Page[view.Silence]]("A page of silences."),
 	}
 	addSilenceDoc = operation{
 		id: "addAlertSilence", tag: tagAlerts, once: true, summary: "Create a silence",
@@ -137,12 +138,12 @@ var (
 			of: of[silenceBody](), about: "The alerts to silence, the end, and the reason.",
 			example: `{"app": "billing", "until": "2h", "reason": "the database moves"}`,
 		},
-		replies: []reply{{status: http.StatusCreated, about: "The silence.", of: of[silenceView](),
+		replies: []reply{{status: http.StatusCreated, about: "The silence.", of: of[view.Silence](),
 			headers: []string{"Location"}}}, problems: []kind{unknownOutcome},
 	}
 	getSilenceDoc = operation{
 		id: "getAlertSilence", tag: tagAlerts, summary: "Show a silence", about: "Ended silences are shown as well.",
-		replies: found[silenceView]("The silence."), problems: []kind{notFound},
+		replies: found[view.Silence]("The silence."), problems: []kind{notFound},
 	}
 	endSilenceDoc = operation{
 		id: "endAlertSilence", tag: tagAlerts, summary: "End a silence",

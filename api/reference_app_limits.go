@@ -1,17 +1,19 @@
 package api
 
+import "go-crontab/api/view"
+
 import "net/http"
 
 var (
 	listLimitsDoc = operation{
 		id: "listLimits", tag: tagCluster, summary: "List the apps that have limits",
 		about:   "With the current use, by app name.",
-		replies: found[page[appLimitsView]]("All limits."),
+		replies: found[view.Page[view.AppLimits]]("All limits."),
 	}
 	getLimitsDoc = operation{
 		id: "getLimits", tag: tagCluster, summary: "Show the limits of an app",
 		about:   "With its current use. For an app without limits, none are shown.",
-		replies: found[appLimitsView]("The limits."), problems: []kind{notFound},
+		replies: found[view.AppLimits]("The limits."), problems: []kind{notFound},
 	}
 	putLimitsDoc = operation{
 		id: "putLimits", tag: tagCluster, unless: true, summary: "Set the limits of an app",
@@ -20,10 +22,10 @@ var (
 			"An app keeps what it already has beyond a lower limit. All nodes apply new limits within three seconds. What " +
 			"happens at a limit is in `docs/limits.md`.",
 		body: &requestBody{
-			of: of[appLimitsView](), about: "The limits, at least one.",
+			of: of[view.AppLimits](), about: "The limits, at least one.",
 			example: `{"jobs": 200, "runs_per_minute": 600, "waiting": 1000, "output": "2GiB"}`,
 		},
-		replies: []reply{{status: http.StatusOK, about: "The current limits.", of: of[appLimitsView]()}},
+		replies: []reply{{status: http.StatusOK, about: "The current limits.", of: of[view.AppLimits]()}},
 		changes: true,
 	}
 	deleteLimitsDoc = operation{

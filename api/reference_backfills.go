@@ -1,5 +1,7 @@
 package api
 
+import "go-crontab/api/view"
+
 import "net/http"
 
 // backfillBody describes the body for Server.startBackfill.
@@ -20,7 +22,7 @@ var (
 			example: `{"from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true}`},
 		replies: []reply{
 			{
-				status: http.StatusAccepted, about: "The backfill.", of: of[backfillView](),
+				status: http.StatusAccepted, about: "The backfill.", of: of[view.Backfill](),
 				headers: []string{"Location"},
 			},
 		},
@@ -28,17 +30,17 @@ var (
 	listBackfillsDoc = operation{
 		id: "listBackfills", tag: tagBackfills, summary: "List backfills", about: "The latest first.",
 		query:   []parameter{ofJobParam, limitParam, pageParam},
-		replies: found[page[backfillView]]("A page of backfills."),
+		replies: found[view.Page[view.Backfill]]("A page of backfills."),
 	}
 	getBackfillDoc = operation{
 		id: "getBackfill", tag: tagBackfills, summary: "Show a backfill",
 		about:   "Its progress, and the outcomes of its due times.",
-		replies: found[backfillView]("The backfill."), problems: []kind{notFound},
+		replies: found[view.Backfill]("The backfill."), problems: []kind{notFound},
 	}
 	cancelBackfillDoc = operation{
 		id: "cancelBackfill", tag: tagBackfills, once: true, summary: "Cancel a backfill",
 		about: "Due times that have not been started are dropped; executing runs continue to their end.",
 		body:  emptyBody, changes: true, problems: []kind{notFound},
-		replies: []reply{{status: http.StatusOK, about: "The current backfill.", of: of[backfillView]()}},
+		replies: []reply{{status: http.StatusOK, about: "The current backfill.", of: of[view.Backfill]()}},
 	}
 )

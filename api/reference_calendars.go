@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -31,7 +32,7 @@ const maxWorkday = 60 // characters
 
 // calendarBody is a calendar in a request. It also takes the answers of GET, from a list too.
 type calendarBody struct {
-	calendarView
+	view.Calendar
 	Excludes int `json:"excludes"`
 	Includes int `json:"includes"`
 }
@@ -52,7 +53,7 @@ var (
 	listCalendarsDoc = operation{
 		id: "listCalendars", tag: tagCalendars, summary: "List calendars",
 		about: "In the order of their creation, without their days.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[calendarItem]]("A page of calendars."),
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.CalendarItem]]("A page of calendars."),
 	}
 	createCalendarDoc = operation{
 		id: "createCalendar", tag: tagCalendars, once: true, most: maxCalendarBody, summary: "Add a calendar",
@@ -60,13 +61,13 @@ var (
 		body: &requestBody{of: of[job.CalendarSpec](), about: "The calendar.",
 			example: `{"name": "china", ` + calendarExample[1:]},
 		replies: []reply{
-			{status: http.StatusCreated, about: "The calendar.", of: of[calendarView](), headers: []string{"Location"}},
+			{status: http.StatusCreated, about: "The calendar.", of: of[view.Calendar](), headers: []string{"Location"}},
 		},
 		changes: true, problems: []kind{exists, changed, inUse, unreadable},
 	}
 	getCalendarDoc = operation{
 		id: "getCalendar", tag: tagCalendars, summary: "Show a calendar", about: "With all its days.",
-		replies: found[calendarView]("The calendar."), problems: []kind{notFound},
+		replies: found[view.Calendar]("The calendar."), problems: []kind{notFound},
 	}
 	putCalendarDoc = operation{
 		id: "putCalendar", tag: tagCalendars, matched: true, unless: true, most: maxCalendarBody,
@@ -75,7 +76,7 @@ var (
 		body: &requestBody{of: of[calendarBody](), example: calendarExample,
 			about: "The whole calendar. An answer of GET can be edited and sent back: fields that only the server sets are " +
 				"ignored."},
-		replies: putReplies[calendarView](), changes: true, problems: []kind{changed, unreadable},
+		replies: putReplies[view.Calendar](), changes: true, problems: []kind{changed, unreadable},
 	}
 	deleteCalendarDoc = operation{
 		id: "deleteCalendar", tag: tagCalendars, summary: "Delete a calendar", about: "A calendar that jobs use cannot " +
@@ -93,13 +94,13 @@ var (
 			about: "The file. With `format`, any `Content-Type` is accepted.",
 			example: "date,end,kind,note\n2027-06-09,,exclude,Dragon Boat Festival\n2027-09-18,,include,make-up " +
 				"workday\n"},
-		replies: putReplies[importView](), changes: true, problems: []kind{changed, unreadable},
+		replies: putReplies[view.Import](), changes: true, problems: []kind{changed, unreadable},
 	}
 	calendarDaysDoc = operation{
 		id: "listCalendarDays", tag: tagCalendars, summary: "List days of a calendar",
 		about: "Whether they are open, closed or make-up days in this calendar. At most three years are " +
 			"listed at once.",
-		query: []parameter{daysFrom, daysTo}, replies: found[page[job.DayState]]("The days."),
+		query: []parameter{daysFrom, daysTo}, replies: found[view.Page[job.DayState]]("The days."),
 		problems: []kind{notFound, unreadable},
 	}
 )

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -32,15 +33,15 @@ var (
 )
 
 var (
-	madePause    = []reply{{status: http.StatusOK, about: "The pause.", of: of[pauseView]()}}
-	pausesThatGo = found[page[*pauseView]]("The remaining pauses.")
+	madePause    = []reply{{status: http.StatusOK, about: "The pause.", of: of[view.Pause]()}}
+	pausesThatGo = found[view.Page[*view.Pause]]("The remaining pauses.")
 )
 
 var (
 	clusterDoc = operation{
 		id: "getCluster", tag: tagCluster, summary: "Show the cluster",
 		about:   "The sessions of its nodes, as of their last heartbeats.",
-		replies: found[clusterView]("The cluster."),
+		replies: found[view.Cluster]("The cluster."),
 	}
 	statsDoc = operation{
 		id: "getStats", tag: tagCluster, summary: "Show the load of the cluster",
@@ -48,7 +49,7 @@ var (
 			"and how late, in each ten seconds of the last minutes. " +
 			"Each node counts by itself and writes its counts every ten seconds. The details are in " +
 			"`docs/events.md`.",
-		query: []parameter{statsMinutes}, replies: found[statsView]("The figures."),
+		query: []parameter{statsMinutes}, replies: found[view.Stats]("The figures."),
 	}
 	eventsDoc = operation{
 		id: "watchEvents", tag: tagCluster, summary: "Watch events",
@@ -62,7 +63,7 @@ var (
 		query: []parameter{ofAppParam, ofJobParam, eventKinds}, streams: true,
 		replies: []reply{
 			{
-				status: http.StatusOK, about: "The events.", stream: of[eventView](),
+				status: http.StatusOK, about: "The events.", stream: of[view.Event](),
 				headers: []string{accelHeader},
 			},
 		},
@@ -92,12 +93,12 @@ var (
 	listAppsDoc = operation{
 		id: "listApps", tag: tagCluster, summary: "List apps",
 		about:   "Apps that have jobs, by name.",
-		replies: found[page[*appView]]("All apps."),
+		replies: found[view.Page[*view.App]]("All apps."),
 	}
 	listPausesDoc = operation{
 		id: "listPauses", tag: tagCluster, summary: "List pauses of apps and of the cluster",
 		about:   "Pauses that have not ended.",
-		replies: found[page[*pauseView]]("All pauses."),
+		replies: found[view.Page[*view.Pause]]("All pauses."),
 	}
 	listAuditDoc = operation{
 		id: "listAudit", tag: tagCluster, summary: "List changes",
@@ -106,7 +107,7 @@ var (
 			ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
 			pageParam,
 		},
-		replies: found[page[*auditView]]("A page of changes."),
+		replies: found[view.Page[*view.AuditEntry]]("A page of changes."),
 	}
 	verifyAuditDoc = operation{
 		id: "verifyAudit", tag: tagCluster, summary: "Verify the audit",
@@ -117,7 +118,7 @@ var (
 			"has a link " +
 			"that was kept elsewhere.",
 		query:   []parameter{chainAfter, chainHead},
-		replies: found[chainView]("The result. Without faults, the lines are unchanged."),
+		replies: found[view.AuditChain]("The result. Without faults, the lines are unchanged."),
 	}
 )
 

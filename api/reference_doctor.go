@@ -1,5 +1,7 @@
 package api
 
+import "go-crontab/api/view"
+
 var doctorDoc = operation{
 	id: "examineCluster", tag: tagCluster, summary: "Check the health of the cluster",
 	about: "Checks settings of MySQL, rights, the schema, nodes, the machine of the answering node, jobs, and the size " +
@@ -7,5 +9,5 @@ var doctorDoc = operation{
 		"The checks change nothing and take no locks. On a large cluster they may need some seconds. `docs/doctor.md` " +
 		"lists " +
 		"all checks.",
-	replies: found[doctorView]("The findings."),
+	replies: found[view.Doctor]("The findings."),
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -55,7 +56,7 @@ var (
 			"In `errors` of a problem, `field` begins with the place in the body: `jobs[3].schedule`.",
 		body: &requestBody{of: of[applyBody](), about: "The content of the files, and the options.",
 			example: `{"groups": [{"name": "warehouse", "slots": 2}], "jobs": [{"app": "shop", "name": "load orders", "schedule": "*/5 * * * *", "command": "load-orders", "group": "warehouse"}], "prune": {"app": "shop"}, "dry_run": true}`},
-		replies: found[applyView]("The changes, made or planned."), changes: true,
+		replies: found[view.Apply]("The changes, made or planned."), changes: true,
 		problems: []kind{changed, exists, unreadable, appLimit},
 	}
 	exportDoc = operation{
@@ -63,7 +64,7 @@ var (
 		about: "Definitions in the form of files, without default values, in the order of the jobs' creation. They can be " +
 			"applied again, also to another cluster.",
 		query:   []parameter{ofAppParam, labelIs, ofJobParam, limitParam, pageParam},
-		replies: found[exportView]("A page of jobs."), problems: []kind{notFound},
+		replies: found[view.Export]("A page of jobs."), problems: []kind{notFound},
 	}
 	crontabDoc = operation{
 		id: "readCrontab", tag: tagFiles, spoken: true, summary: "Read a crontab",
@@ -73,7 +74,7 @@ var (
 		body: &requestBody{of: of[crontabBody](), about: "The crontab, and settings that it does not contain.",
 			example: `{"text": "MAILTO=ops@example.com\n0 3 * * * backup.sh\n", "app": "shop", "timezone": "Europe/Berlin"}`},
 		replies: []reply{
-			{status: http.StatusOK, about: "The converted lines.", of: of[crontabView](), headers: []string{"Vary"}},
+			{status: http.StatusOK, about: "The converted lines.", of: of[view.Crontab](), headers: []string{"Vary"}},
 		},
 	}
 	manifestSchemaDoc = operation{

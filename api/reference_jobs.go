@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -75,11 +76,11 @@ var (
 		of: of[pauseBody](), optional: true, about: "None, or the reason and the end.",
 		example: `{"reason": "the warehouse moves", "until": "2h"}`,
 	}
-	replacementJob = &requestBody{of: of[jobView](),
+	replacementJob = &requestBody{of: of[view.Job](),
 		about: "The whole definition. An answer of GET can be edited and sent back: fields that only the server sets are " +
 			"ignored.",
 		example: `{"name": "backup", "schedule": "0 4 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql"}`}
-	changedJob = []reply{{status: http.StatusOK, about: "The current job.", of: of[jobView]()}}
+	changedJob = []reply{{status: http.StatusOK, about: "The current job.", of: of[view.Job]()}}
 )
 
 var (
@@ -93,7 +94,7 @@ var (
 		body: &requestBody{of: of[newJobBody](), about: "The job.",
 			example: `{"name": "backup", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "pg_dump shop > /backup/shop.sql", "timeout": "30m"}`},
 		replies: []reply{
-			{status: http.StatusCreated, about: "The job.", of: of[jobView](), headers: []string{"Location"}},
+			{status: http.StatusCreated, about: "The job.", of: of[view.Job](), headers: []string{"Location"}},
 		},
 		changes:  true,
 		problems: []kind{exists, unreadable, appLimit},
@@ -105,12 +106,12 @@ var (
 			"If several parameters match many jobs each but few together, a page may have fewer items than it " +
 			"could, or none, and still a `next`.",
 		query:   slices.Concat(jobFilterParams, []parameter{limitParam, pageParam}),
-		replies: found[page[*jobView]]("A page of jobs."),
+		replies: found[view.Page[*view.Job]]("A page of jobs."),
 	}
 	getJobDoc = operation{
 		id: "getJob", tag: tagJobs, cached: true, summary: "Show a job",
 		about:   "Its definition with all defaults, and its state.",
-		replies: found[*jobView]("The job."), problems: []kind{notFound},
+		replies: found[*view.Job]("The job."), problems: []kind{notFound},
 	}
 	putJobDoc = operation{
 		id: "replaceJob", tag: tagJobs, matched: true, summary: "Replace the definition of a job",
@@ -127,7 +128,7 @@ var (
 	patchJobDoc = operation{
 		id: "changeJob", tag: tagJobs, matched: true, summary: "Change some fields of a job",
 		about: "The body is a JSON merge patch (RFC 7396): fields that are absent stay, and null removes a field.",
-		body: &requestBody{of: of[jobView](), patch: true, about: "The fields to change.",
+		body: &requestBody{of: of[view.Job](), patch: true, about: "The fields to change.",
 			example: `{"timeout": "5m", "description": null}`},
 		replies: changedJob, changes: true, problems: []kind{notFound, exists, changed, unreadable, appLimit},
 	}
@@ -139,7 +140,7 @@ var (
 	}
 	getJobNamedDoc = operation{
 		id: "getJobByName", tag: tagJobs, cached: true, summary: "Show a job by name", about: "Like by its id.",
-		replies: found[*jobView]("The job."), problems: []kind{notFound},
+		replies: found[*view.Job]("The job."), problems: []kind{notFound},
 	}
 	putJobNamedDoc = operation{
 		id: "putJobByName", tag: tagJobs, matched: true, unless: true, summary: "Add or replace a job by name",
@@ -147,9 +148,9 @@ var (
 			"again changes nothing.",
 		body: replacementJob,
 		replies: []reply{
-			{status: http.StatusOK, about: "The current job.", of: of[jobView]()},
+			{status: http.StatusOK, about: "The current job.", of: of[view.Job]()},
 			{
-				status: http.StatusCreated, about: "The new job.", of: of[jobView](),
+				status: http.StatusCreated, about: "The new job.", of: of[view.Job](),
 				headers: []string{"Location"},
 			},
 		},
@@ -172,26 +173,27 @@ var (
 		about: "In addition to its due times, and even if it is paused. Its overlap policy applies.",
 		keyed: true, body: emptyBody, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		replies: []reply{
-			{status: http.StatusAccepted, about: "The request. Its run begins in a moment.", of: of[requestedView]()},
+			{status: http.StatusAccepted, about: "The request. Its run begins in a moment.", of: of[view.Requested]()},
 		},
 	}
 	nextDueDoc = operation{
 		id: "listDueTimes", tag: tagJobs, summary: "List the next due times of a job",
-		about: "The due times of its definition, whether or not it is paused.",
-		query: []parameter{dueCount, dueAfter}, replies: found[page[dueView]]("The due times, the earliest first."),
+		about:    "The due times of its definition, whether or not it is paused.",
+		query:    []parameter{dueCount, dueAfter},
+		replies:  found[view.Page[view.DueTime]]("The due times, the earliest first."),
 		problems: []kind{notFound, unreadable},
 	}
 	explainDoc = operation{
 		id: "explain", tag: tagJobs, summary: "Explain why a job did or did not run",
 		about: "What happened at a time, and why, in words and in data. Deleted jobs are explained as well.",
-		query: []parameter{explainAt}, replies: found[explanation]("The explanation."),
+		query: []parameter{explainAt}, replies: found[view.Explanation]("The explanation."),
 		problems: []kind{notFound, unreadable},
 	}
 	historyDoc = operation{
 		id: "listHistory", tag: tagJobs, summary: "List the ended runs of a job",
 		about:   "The latest due time comes first. The history of deleted jobs stays.",
 		query:   []parameter{endedParam, triggerParam, dueFromParam, dueBeforeParam, limitParam, pageParam},
-		replies: found[page[*runView]]("A page of runs."), problems: []kind{notFound},
+		replies: found[view.Page[*view.Run]]("A page of runs."), problems: []kind{notFound},
 	}
 	previewDoc = operation{
 		id: "preview", tag: tagJobs, spoken: true, summary: "Preview a schedule",
@@ -200,7 +202,7 @@ var (
 		body: &requestBody{of: of[previewBody](),
 			about:   "The fields that determine due times: `schedule`, `schedules`, `every` or `at`.",
 			example: `{"schedule": "30 2 * * *", "timezone": "Europe/Berlin", "from": "2027-03-27T00:00:00Z", "n": 3}`},
-		replies: []reply{{status: http.StatusOK, about: "The due times.", of: of[previewView](),
+		replies: []reply{{status: http.StatusOK, about: "The due times.", of: of[view.Preview](),
 			headers: []string{"Vary"}}}, problems: []kind{unreadable},
 	}
 )

@@ -1,5 +1,7 @@
 package api
 
+import "go-crontab/api/view"
+
 import "net/http"
 
 // pageReplies are the replies of the console's routes.
@@ -27,14 +29,14 @@ var (
 	healthzDoc = operation{
 		id: "isAlive", tag: tagNode, summary: "Liveness of the process",
 		about:   "It only shows that the process responds; the database is not asked. Any `Host` is accepted.",
-		replies: found[aliveView]("The process is alive."),
+		replies: found[view.Alive]("The process is alive."),
 	}
 	readyzDoc = operation{
 		id: "isReady", tag: tagNode, summary: "Readiness of the node",
 		about: "Whether the node has a session and a fresh lease, so that it can start jobs.",
 		replies: []reply{
-			{status: http.StatusOK, about: "The node is ready.", of: of[readyView]()},
-			{status: http.StatusServiceUnavailable, about: "The node is not ready.", of: of[readyView]()},
+			{status: http.StatusOK, about: "The node is ready.", of: of[view.Ready]()},
+			{status: http.StatusServiceUnavailable, about: "The node is not ready.", of: of[view.Ready]()},
 		},
 	}
 
@@ -49,7 +51,7 @@ var (
 
 	getLogLevelDoc = operation{
 		id: "getLogLevel", tag: tagNode, summary: "Show the log level", about: "The level of the node that answers.",
-		replies: found[logLevelView]("The level."), problems: []kind{notFound},
+		replies: found[view.LogLevel]("The level."), problems: []kind{notFound},
 	}
 	putLogLevelDoc = operation{
 		id: "putLogLevel", tag: tagNode, once: true, summary: "Change the log level",
@@ -59,18 +61,18 @@ var (
 		body: &requestBody{
 			of: of[logLevelBody](), about: "The level, and how long it lasts.", example: `{"level": "debug", "for": "10m"}`,
 		},
-		replies: found[logLevelView]("The current level."), problems: []kind{notFound},
+		replies: found[view.LogLevel]("The current level."), problems: []kind{notFound},
 	}
 
 	listNodesDoc = operation{
 		id: "listNodes", tag: tagNodes, summary: "List nodes",
 		about:   "Live nodes, and nodes that are cordoned or draining, by name.",
-		replies: found[page[*nodeView]]("All nodes."),
+		replies: found[view.Page[*view.Node]]("All nodes."),
 	}
 	getNodeDoc = operation{
 		id: "getNode", tag: tagNodes, summary: "Show a node",
 		about:   "Its sessions, its load, and its cordon.",
-		replies: found[*nodeView]("The node."), problems: []kind{notFound},
+		replies: found[*view.Node]("The node."), problems: []kind{notFound},
 	}
 	cordonNodeDoc = operation{
 		id: "cordonNode", tag: tagNodes, once: true, summary: "Cordon a node",
@@ -94,7 +96,7 @@ var (
 	listHandlersDoc = operation{
 		id: "listHandlers", tag: tagHandlers, summary: "List handlers",
 		about:   "Handlers that a node has registered, that a job uses, or that are disabled.",
-		replies: found[page[*handlerView]]("All handlers."),
+		replies: found[view.Page[*view.Handler]]("All handlers."),
 	}
 	disableHandlerDoc = operation{
 		id: "disableHandler", tag: tagHandlers, once: true, summary: "Disable a handler",
@@ -108,6 +110,6 @@ var (
 )
 
 var (
-	changedNode    = []reply{{status: http.StatusOK, about: "The current node.", of: of[nodeView]()}}
-	changedHandler = []reply{{status: http.StatusOK, about: "The current handler.", of: of[handlerView]()}}
+	changedNode    = []reply{{status: http.StatusOK, about: "The current node.", of: of[view.Node]()}}
+	changedHandler = []reply{{status: http.StatusOK, about: "The current handler.", of: of[view.Handler]()}}
 )

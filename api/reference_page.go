@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 	"go-crontab/job/problem"
 )
 
@@ -105,7 +106,7 @@ type (
 )
 
 func pageOf(d *openapi.Document, routes []route, base string) *referenceView {
-	v := &referenceView{Version: d.Info.Version, About: d.Info.Description, Base: base, TypePrefix: typePrefix}
+	v := &referenceView{Version: d.Info.Version, About: d.Info.Description, Base: base, TypePrefix: view.ProblemType}
 	for _, tag := range d.Tags {
 		v.Groups = append(v.Groups, &groupOfOperations{
 			ID: "group-" + strings.ReplaceAll(strings.ToLower(tag.Name), " ", "-"), Name: tag.Name,

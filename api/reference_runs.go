@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -39,11 +40,11 @@ var (
 			ofJobParam, ofAppParam, runStateParam, endedParam, triggerParam, onNodeParam, dueFromParam, dueBeforeParam,
 			limitParam, pageParam,
 		},
-		replies: found[page[*runView]]("A page of runs."),
+		replies: found[view.Page[*view.Run]]("A page of runs."),
 	}
 	getRunDoc = operation{
 		id: "getRun", tag: tagRuns, summary: "Show a run", about: "With its output, if it has ended.",
-		replies: found[*runView]("The run."), problems: []kind{notFound},
+		replies: found[*view.Run]("The run."), problems: []kind{notFound},
 	}
 	outputDoc = operation{
 		id: "getOutput", tag: tagRuns, summary: "Read the output of a run",
@@ -58,8 +59,8 @@ var (
 			"are in `docs/events.md`.",
 		streams: true,
 		query:   []parameter{rawOutput, outputFrom},
-		replies: []reply{{status: http.StatusOK, about: "The output.", of: of[outputView](),
-			media: []string{mediaPlain, mediaBytes}, stream: of[outputEvent](),
+		replies: []reply{{status: http.StatusOK, about: "The output.", of: of[view.Output](),
+			media: []string{mediaPlain, mediaBytes}, stream: of[view.OutputEvent](),
 			headers: []string{"Output-State", "Output-From", "Output-Next", accelHeader}}},
 		problems: []kind{notFound},
 	}
@@ -68,6 +69,6 @@ var (
 		about: "The answer comes once the request is stored for the node that executes the run. The run ends `killed` " +
 			"and is not retried.",
 		body: emptyBody, changes: true, problems: []kind{notFound, hasEnded},
-		replies: []reply{{status: http.StatusAccepted, about: "The run, which will be killed.", of: of[runView]()}},
+		replies: []reply{{status: http.StatusAccepted, about: "The run, which will be killed.", of: of[view.Run]()}},
 	}
 )

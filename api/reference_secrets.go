@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -20,9 +21,8 @@ var (
 	listSecretsDoc = operation{
 		id: "listSecrets", tag: tagSecrets, summary: "List secrets",
 		about: "In the order of their creation, without their values, which are never shown. Secrets of apps that the " +
-			"caller " +
-			"cannot read are left out.",
-		query: []parameter{limitParam, pageParam}, replies: found[page[secretView]]("A page of secrets."),
+			"caller cannot read are left out.",
+		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.Secret]]("A page of secrets."),
 	}
 	putSecretDoc = operation{
 		id: "putSecret", tag: tagSecrets, most: maxSecretBody, unless: true, summary: "Set a secret",
@@ -34,8 +34,8 @@ var (
 			of: of[secretBody](), about: "The value.", example: `{"value": "a1b2c3d4", "app": "billing"}`,
 		},
 		replies: []reply{
-			{status: http.StatusOK, about: "The secret has its new value.", of: of[secretView]()}, {
-				status: http.StatusCreated, about: "The secret was created.", of: of[secretView](),
+			{status: http.StatusOK, about: "The secret has its new value.", of: of[view.Secret]()}, {
+				status: http.StatusCreated, about: "The secret was created.", of: of[view.Secret](),
 			},
 		},
 		problems: []kind{noSecretKey, unknownOutcome},
@@ -52,7 +52,7 @@ var (
 		about: "The current key is the first key of the answering node. Values stay the same, and jobs keep running, as " +
 			"long as " +
 			"all nodes have that key.",
-		body: emptyBody, replies: []reply{{status: http.StatusOK, about: "The result.", of: of[rotatedView]()}},
+		body: emptyBody, replies: []reply{{status: http.StatusOK, about: "The result.", of: of[view.Rotated]()}},
 		problems: []kind{noSecretKey, unknownOutcome},
 	}
 )

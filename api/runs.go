@@ -6,42 +6,12 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
-
-// runView is a run as the API shows it. Absent fields did not happen, or not yet.
-type runView struct {
-	ID         string       `json:"id" doc:"Its id, a number. Each attempt has its own; ids are never used again."`
-	JobID      string       `json:"job_id" doc:"The id of its job."`
-	Job        string       `json:"job" doc:"The name of its job."`
-	App        string       `json:"app" doc:"The app of its job."`
-	Due        string       `json:"due" format:"date-time" doc:"The due time of this attempt."`
-	Until      string       `json:"until,omitempty" format:"date-time" doc:"The last due time that it covers, if it covers several that were not started."`
-	Count      int64        `json:"count,omitempty" doc:"How many due times it covers."`
-	Started    string       `json:"started,omitempty" format:"date-time" doc:"When it was started. Absent if it was not started."`
-	Ended      string       `json:"ended,omitempty" format:"date-time" doc:"When it ended."`
-	LatenessMS *float64     `json:"lateness_ms,omitempty" doc:"How many milliseconds late it was started."`
-	Attempt    int          `json:"attempt" doc:"The number of the attempt, from 1."`
-	Final      bool         `json:"final" doc:"Whether it is the last attempt of its due time."`
-	State      string       `json:"state" enum:"running,ended" doc:"Whether it is running or has ended."`
-	Outcome    *job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
-	ReasonCode string       `json:"reason_code,omitempty" doc:"The reason for the outcome, as a code for programs. Absent if the outcome says everything. docs/jobs.md lists the codes; later versions may add more."`
-	Reason     string       `json:"reason,omitempty" doc:"The reason for people, in one line. Its wording may change between versions."`
-	ExitCode   *int         `json:"exit_code,omitempty" doc:"The exit code of its command."`
-	Signal     string       `json:"signal,omitempty" doc:"The signal that ended its command."`
-	Node       string       `json:"node" doc:"The node that executes or executed it."`
-	Session    string       `json:"session" doc:"The session of that node."`
-	Trigger    string       `json:"trigger" enum:"schedule,manual,backfill" doc:"What triggered it."`
-	Request    string       `json:"request,omitempty" doc:"The id of the request that triggered it."`
-
-	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes of output it has written."`
-	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of the output was not kept."`
-	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether the output was removed later, because the app reached its limit of kept output."`
-	Output          *string `json:"output,omitempty" doc:"The output as text. Only in the answer about a single run that has ended."`
-}
 
 // The states of a run.
 const (
@@ -49,10 +19,10 @@ const (
 	ended   = "ended"
 )
 
-func viewOfRun(r *read.Run) *runView {
-	v := &runView{
-		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: stamp(r.Due),
-		Started: stamp(r.Started), Ended: stamp(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
+func viewOfRun(r *read.Run) *view.Run {
+	v := &view.Run{
+		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: r.Due.Time(),
+		Started: instant(r.Started), Ended: instant(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
 		ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, Signal: r.Signal,
 		Node: r.Node, Session: r.Session.String(),
 		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes,
@@ -64,10 +34,10 @@ func viewOfRun(r *read.Run) *runView {
 		v.LatenessMS = &ms
 	}
 	if r.Count > 1 {
-		v.Count, v.Until = r.Count, stamp(r.Until)
+		v.Count, v.Until = r.Count, instant(r.Until)
 	}
 	if !r.Executing {
-		v.State, v.Outcome = ended, &r.Outcome
+		v.State, v.Outcome = ended, r.Outcome
 	}
 	if r.Request != 0 {
 		v.Request = strconv.FormatInt(r.Request, 10)
@@ -139,7 +109,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 // runs lists a page of runs: executing runs, then ended ones, each newest first. A run that ends
 // between two pages may be listed twice, executing on the first; no run is left out.
 func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRunning, withEnded bool, limit int,
-	after *cursor) (page[*runView], error) {
+	after *cursor) (view.Page[*view.Run], error) {
 	f.Apps = auth.Of(ctx).Sees()
 	var rows []read.Run
 	if withRunning && (after == nil || after.executing) {
@@ -149,11 +119,11 @@ func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRu
 		}
 		var err error
 		if rows, err = s.cfg.DB.ExecutingRuns(ctx, f); err != nil {
-			return page[*runView]{}, err
+			return view.Page[*view.Run]{}, err
 		}
 	}
 
-	p := page[*runView]{Items: []*runView{}}
+	p := view.Page[*view.Run]{Items: []*view.Run{}}
 	if len(rows) > limit {
 		rows = rows[:limit]
 		p.Next = runCursor(list, true, rows[limit-1].Place())
@@ -165,7 +135,7 @@ func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRu
 
 		past, err := s.cfg.DB.RunPage(ctx, f)
 		if err != nil {
-			return page[*runView]{}, err
+			return view.Page[*view.Run]{}, err
 		}
 		if rows = appendEnded(rows, past.Rows); past.Next != nil {
 			p.Next = runCursor(list, false, past.Next)

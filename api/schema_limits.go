@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -20,7 +21,7 @@ func limitField(owner reflect.Type, name string, use openapi.Use, s *openapi.Sch
 		owner = of[job.CalendarSpec]()
 	}
 	if owner == of[newJobBody]() || owner == of[previewBody]() || owner == of[manifestJob]() {
-		owner = of[jobView]()
+		owner = of[view.Job]()
 	}
 	if limit := limits[owner][name]; limit != nil {
 		limit(s)
@@ -61,7 +62,7 @@ func orText(s *openapi.Schema) {
 // limits are the limits of request fields that a schema can express. The descriptions give the
 // others.
 var limits = map[reflect.Type]map[string]limit{
-	of[jobView](): {
+	of[view.Job](): {
 		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText),
 		"labels":    entries(job.MaxLabels),
 		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars),
@@ -85,12 +86,12 @@ var limits = map[reflect.Type]map[string]limit{
 	of[secretBody](): {
 		"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName),
 	},
-	of[job.Misfire]():   {"max_count": fromTo(1, job.MaxMaxCount)},
-	of[job.Retry]():     {"attempts": fromTo(1, job.MaxAttempts)},
-	of[job.Keep]():      {"runs": fromTo(1, job.MostKept)},
-	of[retentionView](): {"runs": fromTo(1, job.MostKept)},
-	of[groupView]():     {"slots": fromTo(1, job.MaxSlots)},
-	of[appLimitsView](): {
+	of[job.Misfire]():    {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.Retry]():      {"attempts": fromTo(1, job.MaxAttempts)},
+	of[job.Keep]():       {"runs": fromTo(1, job.MostKept)},
+	of[view.Retention](): {"runs": fromTo(1, job.MostKept)},
+	of[view.Group]():     {"slots": fromTo(1, job.MaxSlots)},
+	of[view.AppLimits](): {
 		"jobs": fromTo(1, job.MostLimit), "runs_per_minute": fromTo(1, job.MostLimit),
 		"waiting": fromTo(1, job.MostLimit),
 	},
@@ -102,11 +103,11 @@ var limits = map[reflect.Type]map[string]limit{
 	},
 	of[job.RetentionSpec](): {"app": upTo(job.MaxName), "runs": fromTo(1, job.MostKept)},
 	of[job.PauseSpec]():     {"app": upTo(job.MaxName), "reason": upTo(job.MaxReason)},
-	of[alertRuleView]():     ruleLimits,
+	of[view.AlertRule]():    ruleLimits,
 	of[job.AlertRule]():     ruleLimits,
 	of[job.AlertFailing]():  {"count": fromTo(2, 1000)},
 	of[job.AlertOverdue]():  {"tasks": fromTo(1, 10_000)},
-	of[alertChannelView]():  channelLimits,
+	of[view.AlertChannel](): channelLimits,
 	of[job.AlertChannel]():  channelLimits,
 	of[job.AlertEmail]():    {"user": upTo(256), "to": items(50)},
 	of[silenceBody](): {
@@ -140,8 +141,8 @@ var (
 // answerWords are the words of answer fields whose type does not list them all. In a job they are
 // empty if its definition cannot be read.
 var answerWords = map[reflect.Type]map[string][]string{
-	of[explanation](): {"cause": causes()},
-	of[jobView](): {
+	of[view.Explanation](): {"cause": causes()},
+	of[view.Job](): {
 		"overlap": {
 			string(job.OverlapSkip), string(job.OverlapQueue), string(job.OverlapReplace), string(job.OverlapAllow), "",
 		},
@@ -154,10 +155,10 @@ var answerWords = map[reflect.Type]map[string][]string{
 var needed = map[reflect.Type][]string{
 	of[newJobBody]():  {"name"},
 	of[manifestJob](): {"name"},
-	of[jobView]():     nil, // some routes have the name in the path
-	of[groupView]():   {"slots"},
+	of[view.Job]():    nil, // some routes have the name in the path
+	of[view.Group]():  {"slots"},
 
-	of[alertRuleView]():    {"on", "channels"},
-	of[alertChannelView](): {"type"},
-	of[calendarBody]():     nil,
+	of[view.AlertRule]():    {"on", "channels"},
+	of[view.AlertChannel](): {"type"},
+	of[calendarBody]():      nil,
 }

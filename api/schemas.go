@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go-crontab/api/openapi"
+	"go-crontab/api/view"
 	"go-crontab/docs"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/doctor"
@@ -50,27 +51,26 @@ func newReflector() *openapi.Reflector {
 					"state; `refused`: it cannot be applied.", []job.FolderWord{
 					job.FolderApplied, job.FolderBehind, job.FolderRefused,
 				}),
-			of[doctor.Severity](): words("Severity",
+			of[view.Severity](): words("Severity",
 				"The severity. `notice`: worth knowing, but nothing is wrong; `warning`: something will go "+
 					"wrong, or goes wrong for some jobs; `error`: the promise does not hold, or the cluster does not "+
 					"work. A check that could not run is `unknown`.", []doctor.Severity{
 					doctor.Unknown, doctor.OK, doctor.Notice, doctor.Warning, doctor.Error,
 				}),
-			of[doctor.Area](): words("DoctorArea", "The area of a check.", []doctor.Area{
+			of[view.Area](): words("DoctorArea", "The area of a check.", []doctor.Area{
 				doctor.MySQL, doctor.Schema, doctor.Cluster, doctor.Host, doctor.Jobs, doctor.History,
 			}),
 			of[job.AlertEvent](): words("AlertEvent", "The event of an alert.", job.AlertEvents()),
-			of[auth.Role](): words("Role",
+			of[view.Role](): words("Role",
 				"The rights of a token or person. Each role includes the ones before it: `viewer` reads, `operator` pauses, "+
 					"resumes, runs and kills existing jobs, `admin` writes definitions, which means running code on "+
 					"the nodes.", auth.RoleNames()),
-			of[nodeState](): words("NodeState",
+			of[view.NodeState](): words("NodeState",
 				"The state of a node. `cordoning`: it was cordoned a moment ago and may still start something. `stopping`: "+
-					"its process is shutting down. "+
-					"`silent`: its heartbeats have stopped, and it starts nothing. `absent`: it has no session.",
-				[]nodeState{
-					nodeReady, nodeCordoning, nodeCordoned, nodeDraining, nodeDrained, nodeStopping, nodeSilent,
-					nodeAbsent,
+					"its process is shutting down. `silent`: its heartbeats have stopped, and it starts nothing. `absent`: it has no session.",
+				[]view.NodeState{
+					view.NodeReady, view.NodeCordoning, view.NodeCordoned, view.NodeDraining, view.NodeDrained,
+					view.NodeStopping, view.NodeSilent, view.NodeAbsent,
 				}),
 		},
 
@@ -112,21 +112,9 @@ var (
 
 // schemaNames are the schema names that are not derived from the Go type.
 var schemaNames = map[reflect.Type]string{
-	of[explanation]():      "Explanation",
-	of[auditView]():        "AuditEntry",
-	of[chainView]():        "AuditChain",
-	of[linkView]():         "AuditLink",
-	of[faultView]():        "AuditFault",
-	of[countView]():        "RunCounts",
-	of[closedView]():       "Exclusion",
-	of[downView]():         "Outage",
-	of[dueView]():          "DueTime",
-	of[changeView]():       "ChangeNote",
 	of[calendarBody]():     "Calendar",
 	of[newJobBody]():       "NewJob",
 	of[job.GroupSpec]():    "ManifestGroup",
-	of[appliedJobView]():   "AppliedJob",
-	of[unreadableView]():   "UnreadableJob", // Unreadable is the name of the problem answer
 	of[job.CalendarSpec](): "NewCalendar",
 	of[job.Spec]():         "Definition",
 	of[job.Problem]():      "FieldProblem",
@@ -136,7 +124,6 @@ var schemaNames = map[reflect.Type]string{
 	of[job.HTTPSign]():     "HTTPSign",
 	of[job.AlertRule]():    "ManifestRule",
 	of[job.AlertChannel](): "ManifestChannel",
-	of[testedView]():       "ChannelTest",
 }
 
 // schemaName names the schema of a struct after its Go type.
@@ -146,33 +133,25 @@ func schemaName(t reflect.Type) string {
 	}
 
 	name, inner, generic := strings.Cut(t.Name(), "[")
-	if generic { // such as page[*go-crontab/api.jobView]
+	if generic { // such as Page[*go-crontab/api/view.Job]
 		inner = strings.TrimSuffix(inner, "]")
 		inner = inner[strings.LastIndexByte(inner, '.')+1:]
-		return trimKind(inner) + camel(name)
+		return inner + name
 	}
 
-	return trimKind(name)
-}
-
-// trimKind turns jobView into Job.
-func trimKind(name string) string {
-	for _, end := range []string{"View", "Body"} {
-		name = strings.TrimSuffix(name, end)
-	}
-	return camel(name)
+	return camel(strings.TrimSuffix(name, "Body"))
 }
 
 // ignored are fields that requests may contain because answers do.
 var ignored = map[reflect.Type][]string{
-	of[jobView]():       readOnly,
-	of[calendarBody]():  calendarReadOnly,
-	of[groupView]():     groupReadOnly,
-	of[appLimitsView](): limitsReadOnly,
-	of[retentionView](): retentionReadOnly,
+	of[view.Job]():       readOnly,
+	of[calendarBody]():   calendarReadOnly,
+	of[view.Group]():     groupReadOnly,
+	of[view.AppLimits](): limitsReadOnly,
+	of[view.Retention](): retentionReadOnly,
 
-	of[alertRuleView]():    alertReadOnly,
-	of[alertChannelView](): channelReadOnly,
+	of[view.AlertRule]():    alertReadOnly,
+	of[view.AlertChannel](): channelReadOnly,
 }
 
 // instead replaces the schemas of ignored request fields.
@@ -185,7 +164,7 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 
 // onPage is the prefix of a type's fields in docs/jobs.md. A doc tag takes precedence.
 var onPage = map[reflect.Type]string{
-	of[jobView]():      "",
+	of[view.Job]():     "",
 	of[job.Spec]():     "",
 	of[newJobBody]():   "",
 	of[manifestJob]():  "",

@@ -5,23 +5,13 @@ import (
 	"errors"
 	"net/http"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/secret"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
-
-// secretView is a secret as clients see it. No answer ever holds a value.
-type secretView struct {
-	Name     job.Secret `json:"name" doc:"Its name. Jobs use it as {{secret.NAME}}. Each app can have its own secret of this name."`
-	App      string     `json:"app,omitempty" doc:"The app whose jobs can use it. Absent: jobs of all apps that have no secret of this name."`
-	Key      string     `json:"key" doc:"The id of the key that it is encrypted with."`
-	KeyState string     `json:"key_state" enum:"current,old,unknown" doc:"Whether that is the answering node's current key, another key that it has, or a key that it does not have."`
-	Created  string     `json:"created" format:"date-time" doc:"When it was created."`
-	Updated  string     `json:"updated" format:"date-time" doc:"When its value was last set."`
-	By       string     `json:"updated_by" doc:"Who set its value."`
-}
 
 // The states of a key.
 const (
@@ -30,7 +20,7 @@ const (
 	keyUnknown = "unknown"
 )
 
-func (s *Server) viewSecret(row *secret.Row) secretView {
+func (s *Server) viewSecret(row *secret.Row) view.Secret {
 	state := keyUnknown
 	switch ids := s.cfg.SecretKeys.IDs(); {
 	case len(ids) > 0 && ids[0] == row.Key:
@@ -38,20 +28,10 @@ func (s *Server) viewSecret(row *secret.Row) secretView {
 	case s.cfg.SecretKeys.Has(row.Key):
 		state = keyOld
 	}
-	return secretView{row.Name, row.App, row.Key, state, stamp(row.Created), stamp(row.Updated), row.By}
-}
-
-// rotatedView is the result of a rotation.
-type rotatedView struct {
-	Key     string         `json:"key" doc:"The id of the key that secrets are encrypted with now."`
-	Rotated int            `json:"rotated" doc:"How many secrets were encrypted again, because they had another key."`
-	Failed  []failedSecret `json:"failed" doc:"The secrets that the node cannot decrypt. They stay as they are."`
-}
-
-type failedSecret struct {
-	Name job.Secret `json:"name" doc:"Its name."`
-	App  string     `json:"app,omitempty" doc:"The app that it belongs to. Absent: all apps."`
-	Why  string     `json:"why" doc:"Why it cannot be decrypted."`
+	return view.Secret{
+		Name: row.Name, App: row.App, Key: row.Key, KeyState: state, Created: row.Created.Time(),
+		Updated: row.Updated.Time(), By: row.By,
+	}
 }
 
 // listSecrets: GET /api/v1/secrets
@@ -72,7 +52,7 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[secretView]{Items: []secretView{}}
+	p := view.Page[view.Secret]{Items: []view.Secret{}}
 	rows, p.Next = oneMore("secrets", rows, limit, func(r *secret.Row) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, s.viewSecret(&rows[i]))
@@ -235,9 +215,9 @@ func (s *Server) rotateSecrets(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(noKey(err), "Repeat the request to seal the remaining secrets.")
 	}
 
-	v := rotatedView{Key: done.Key, Rotated: done.Rotated, Failed: []failedSecret{}}
+	v := view.Rotated{Key: done.Key, Rotated: done.Rotated, Failed: []view.FailedSecret{}}
 	for _, f := range done.Failed {
-		v.Failed = append(v.Failed, failedSecret{f.Name, f.App, f.Why})
+		v.Failed = append(v.Failed, view.FailedSecret{Name: f.Name, App: f.App, Why: f.Why})
 	}
 
 	return answer(w, http.StatusOK, v)

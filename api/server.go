@@ -502,10 +502,11 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// stamp writes an instant; "" for zero.
-func stamp(at job.Micros) string {
+// instant returns an instant, or nil for none.
+func instant(at job.Micros) *time.Time {
 	if at == 0 {
-		return ""
+		return nil
 	}
-	return at.String()
+	t := at.Time()
+	return &t
 }

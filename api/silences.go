@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/alert"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
@@ -14,23 +15,11 @@ import (
 	"go-crontab/sql"
 )
 
-// silenceView is a silence as clients see it.
-type silenceView struct {
-	ID      string `json:"id" doc:"Its id."`
-	App     string `json:"app,omitempty" doc:"Only alerts about jobs of this app. Absent: all alerts, including those about the cluster."`
-	Job     string `json:"job,omitempty" doc:"Only alerts about this job of the app."`
-	Rule    string `json:"rule,omitempty" doc:"Only alerts of this rule."`
-	Until   string `json:"until" format:"date-time" doc:"When it ends."`
-	Reason  string `json:"reason" doc:"The reason that was given."`
-	By      string `json:"by" doc:"Who created it."`
-	Created string `json:"created" format:"date-time" doc:"When it was created."`
-	Over    bool   `json:"over" doc:"Whether it has ended."`
-}
-
-func (s *Server) viewSilence(n *job.Silence) silenceView {
-	return silenceView{
-		idText(n.ID), n.App, n.Job, n.Rule, stamp(n.Until), n.Reason, n.Who, stamp(n.Created),
-		n.Until <= job.MicrosOf(s.cfg.Now()),
+func (s *Server) viewSilence(n *job.Silence) view.Silence {
+	return view.Silence{
+		ID: idText(n.ID), App: n.App, Job: n.Job, Rule: n.Rule, Until: n.Until.Time(), Reason: n.Reason, By: n.Who,
+		Created: n.Created.Time(),
+		Over:    n.Until <= job.MicrosOf(s.cfg.Now()),
 	}
 }
 
@@ -52,7 +41,7 @@ func (s *Server) listSilences(w http.ResponseWriter, r *http.Request) error {
 		until = 0
 	}
 
-	p := page[silenceView]{Items: []silenceView{}}
+	p := view.Page[view.Silence]{Items: []view.Silence{}}
 
 	apps := auth.Of(r.Context()).Sees()
 	rows, err := alert.Silences(s.cfg.DB.Reader(r.Context()), until, after, limit+1)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 )
 
@@ -208,14 +209,9 @@ func (st *stream) over(err error) error {
 	}
 	var f *farewell
 	if errors.As(err, &f) {
-		_ = st.send("close", "", closeView{f.reason})
+		_ = st.send("close", "", view.Close{Reason: f.reason})
 	}
 	return nil
-}
-
-// closeView is the last message of a stream that the server ends.
-type closeView struct {
-	Reason string `json:"reason" doc:"The reason, for people."`
 }
 
 // send writes one message. The id "" means none.

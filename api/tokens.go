@@ -6,32 +6,12 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
 )
-
-// tokenView is a token as clients see it: without its text, which is not stored.
-type tokenView struct {
-	ID       string    `json:"id" doc:"Its id."`
-	Name     string    `json:"name" doc:"The name of its holder, as in the audit."`
-	Role     auth.Role `json:"role" doc:"The role of the token."`
-	Apps     []string  `json:"apps,omitempty" doc:"The only apps in which the role applies. Absent: all apps and the whole cluster."`
-	State    string    `json:"state" enum:"active,expired,revoked" doc:"Whether the token is valid."`
-	Created  string    `json:"created" format:"date-time" doc:"When it was created."`
-	By       string    `json:"created_by" doc:"Who created it."`
-	Expires  string    `json:"expires,omitempty" format:"date-time" doc:"When it expires. Absent: it is valid until it is revoked."`
-	Revoked  string    `json:"revoked,omitempty" format:"date-time" doc:"When it was revoked."`
-	Used     string    `json:"last_used,omitempty" format:"date-time" doc:"When it was last used, to about a minute. Absent if it was never used."`
-	UsedFrom string    `json:"last_used_from,omitempty" doc:"The address from which it was last used."`
-}
-
-// newTokenView is a token that was just created.
-type newTokenView struct {
-	tokenView
-	Token string `json:"token" doc:"The token itself, to send as Authorization: Bearer TOKEN. It is shown only this once."`
-}
 
 // The states of a token.
 const (
@@ -40,15 +20,16 @@ const (
 	tokenRevoked = "revoked"
 )
 
-func viewOfToken(t *auth.TokenRow, now job.Micros) tokenView {
-	v := tokenView{
-		ID: strconv.FormatInt(t.ID, 10), Name: t.Name, Apps: t.Apps, State: tokenActive, Created: stamp(t.Created),
+func viewOfToken(t *auth.TokenRow, now job.Micros) view.Token {
+	v := view.Token{
+		ID: strconv.FormatInt(t.ID, 10), Name: t.Name, Apps: t.Apps, State: tokenActive, Created: t.Created.Time(),
 		By:      t.By,
-		Expires: stamp(t.Expires), Revoked: stamp(t.Revoked), Used: stamp(t.Used), UsedFrom: t.UsedFrom,
+		Expires: instant(t.Expires), Revoked: instant(t.Revoked), Used: instant(t.Used), UsedFrom: t.UsedFrom,
 	}
 
 	// A row edited by hand may have an unknown role. It permits nothing, and is shown so.
-	v.Role, _ = auth.ParseRole(t.Role)
+	role, _ := auth.ParseRole(t.Role)
+	v.Role = roleOf(role)
 	switch {
 	case t.Revoked != 0:
 		v.State = tokenRevoked
@@ -86,7 +67,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 				"its text is lost.", spec.Name)
 	}
 
-	v := newTokenView{viewOfToken(&t, job.MicrosOf(now)), token}
+	v := view.NewToken{Token: viewOfToken(&t, job.MicrosOf(now)), Text: token}
 	w.Header().Set("Location", "/api/v1/tokens/"+v.ID)
 	return answer(w, http.StatusCreated, v)
 }
@@ -151,7 +132,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[tokenView]{Items: []tokenView{}}
+	p := view.Page[view.Token]{Items: []view.Token{}}
 	rows, p.Next = oneMore("tokens", rows, limit, func(r *auth.TokenRow) int64 { return r.ID })
 	for i := range rows {
 		p.Items = append(p.Items, viewOfToken(&rows[i], job.MicrosOf(now)))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -25,41 +26,10 @@ const (
 	defaultAhead     = 7 * 24 * time.Hour
 )
 
-// upcomingView is a page of future due times.
-type upcomingView struct {
-	Items []upcomingDue `json:"items" doc:"The due times, the earliest first."`
-	Next  string        `json:"next,omitempty" doc:"The value of 'cursor' for the next page. Absent on the last page."`
-	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"Whether the answer is incomplete, because more than 20,000 jobs match or some are too expensive to compute (see 'uncounted'). Use a narrower filter."`
-	Uncounted int  `json:"uncounted,omitempty" doc:"How many jobs are missing or incomplete, because their due times are too expensive to compute."`
-}
-
-type upcomingDue struct {
-	JobID    string   `json:"job_id" doc:"The id of the job."`
-	Job      string   `json:"job" doc:"The name of the job."`
-	App      string   `json:"app" doc:"The app of the job."`
-	Due      string   `json:"due" format:"date-time" doc:"The due time, in the job's time zone."`
-	Timezone string   `json:"timezone,omitempty" doc:"The job's time zone."`
-	Mark     job.Mark `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
-}
-
-// frequentJobs are the jobs with more due times in the range than the request's limit.
-type frequentJobs struct {
-	Frequent      []frequentJob `json:"frequent,omitempty" doc:"With 'most': the jobs that have more due times in the range than that, the most frequent first, at most 200."`
-	FrequentCount int           `json:"frequent_count,omitempty" doc:"With 'most': how many such jobs there are."`
-}
-
-type frequentJob struct {
-	JobID string `json:"job_id" doc:"The id of the job."`
-	Job   string `json:"job" doc:"The name of the job."`
-	App   string `json:"app" doc:"The app of the job."`
-	Count int64  `json:"count" doc:"How many due times it has in the range."`
-}
-
 const maxFrequent = 200
 
-// takes adds a job to the frequent jobs if it is frequent, and reports whether it is.
-func (f *frequentJobs) takes(j *read.Job, schedule job.Schedule, from, to time.Time, most int64) bool {
+// takesFrequent adds a job to the frequent jobs if it is frequent, and reports whether it is.
+func takesFrequent(f *view.FrequentJobs, j *read.Job, schedule job.Schedule, from, to time.Time, most int64) bool {
 	if most == 0 {
 		return false
 	}
@@ -70,26 +40,15 @@ func (f *frequentJobs) takes(j *read.Job, schedule job.Schedule, from, to time.T
 	}
 
 	f.FrequentCount++
-	f.Frequent = append(f.Frequent, frequentJob{strconv.FormatInt(j.ID, 10), j.Spec.Name, j.Spec.App, n})
+	f.Frequent = append(f.Frequent, view.FrequentJob{
+		JobID: strconv.FormatInt(j.ID, 10), Job: j.Spec.Name, App: j.Spec.App, Count: n,
+	})
 	return true
 }
 
-func (f *frequentJobs) sort() {
-	slices.SortStableFunc(f.Frequent, func(a, b frequentJob) int { return cmp.Compare(b.Count, a.Count) })
+func sortFrequent(f *view.FrequentJobs) {
+	slices.SortStableFunc(f.Frequent, func(a, b view.FrequentJob) int { return cmp.Compare(b.Count, a.Count) })
 	f.Frequent = f.Frequent[:min(len(f.Frequent), maxFrequent)]
-}
-
-// upcomingCounts counts future due times, step by step.
-type upcomingCounts struct {
-	From   string  `json:"from" format:"date-time" doc:"When the first step begins."`
-	To     string  `json:"to" format:"date-time" doc:"When the last step ends, exclusive."`
-	Step   string  `json:"step" enum:"minute,hour,day" doc:"The length of a step. A day has 24 hours here."`
-	Jobs   int     `json:"jobs" doc:"How many jobs are due in the range."`
-	Total  int64   `json:"total" doc:"How many due times the range has."`
-	Counts []int64 `json:"counts" doc:"How many due times each step has."`
-	frequentJobs
-	Truncated bool `json:"truncated,omitempty" doc:"Whether some jobs were left out, because counting them all is too much work (see 'uncounted'). Use a filter or a shorter range."`
-	Uncounted int  `json:"uncounted,omitempty" doc:"How many of the first 20,000 jobs were left out. Further jobs are not counted at all."`
 }
 
 // aheadFilter reads the parameters that select jobs.
@@ -207,7 +166,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 
 	type named struct{ app, name, zone string }
-	var v upcomingView
+	var v view.Upcoming
 	coming, names := job.NewComing(to), map[int64]named{}
 
 	work, parts := job.NewWork(r.Context(), job.ListingWork), []*job.Work{}
@@ -219,7 +178,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 
 		part := work.Part(job.JobWork)
 		parts, schedule = append(parts, part), part.On(schedule)
-		if v.takes(j, schedule, from, to, most) {
+		if takesFrequent(&v.FrequentJobs, j, schedule, from, to, most) {
 			return
 		}
 
@@ -230,8 +189,8 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	v.Items, v.Truncated = []upcomingDue{}, !all
-	v.sort()
+	v.Items, v.Truncated = []view.UpcomingDue{}, !all
+	sortFrequent(&v.FrequentJobs)
 
 	var last job.ComingDue
 	list := func() error {
@@ -252,9 +211,9 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 				zone = time.UTC
 			}
 
-			v.Items = append(v.Items, upcomingDue{
+			v.Items = append(v.Items, view.UpcomingDue{
 				JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app,
-				Due: d.Due.In(zone).Format(time.RFC3339Nano), Timezone: j.zone, Mark: d.Mark(),
+				Due: d.Due.In(zone), Timezone: j.zone, Mark: d.Mark(),
 			})
 
 			last = d
@@ -316,8 +275,8 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 	work := job.NewWork(r.Context(), job.ListingWork)
 	tally := job.NewTally(from, length, steps, upcomingWork)
 	tally.Work = work
-	v := upcomingCounts{
-		From: from.Format(time.RFC3339Nano), To: from.Add(time.Duration(steps) * length).Format(time.RFC3339Nano),
+	v := view.UpcomingCounts{
+		From: from, To: from.Add(time.Duration(steps) * length),
 		Step: step,
 	}
 
@@ -325,7 +284,8 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 		if context.Cause(r.Context()) != nil {
 			return
 		}
-		if schedule, ok := tally.Schedule(&j.Spec, j.Calendars...); ok && v.takes(j, schedule, from, to, most) {
+		schedule, ok := tally.Schedule(&j.Spec, j.Calendars...)
+		if ok && takesFrequent(&v.FrequentJobs, j, schedule, from, to, most) {
 			return
 		}
 		if !tally.Add(&j.Spec, j.Calendars...) {
@@ -336,7 +296,7 @@ func (s *Server) countUpcoming(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	v.sort()
+	sortFrequent(&v.FrequentJobs)
 	v.Jobs, v.Total, v.Counts, v.Truncated = tally.Jobs, tally.Total, tally.Counts, !all || v.Uncounted > 0
 	return answer(w, http.StatusOK, v)
 }
@@ -377,14 +337,14 @@ var (
 		about: "The due times of active jobs that match the parameters. Paused and broken jobs " +
 			"have none. With a `cursor`, give the same `from` and `to` again.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadLimit, pageParam}, aheadOf...),
-		replies: found[upcomingView]("A page of due times."),
+		replies: found[view.Upcoming]("A page of due times."),
 	}
 	countUpcomingDoc = operation{
 		id: "countUpcoming", tag: tagJobs, summary: "Count the due times of many jobs, step by step",
 		about: "Shows when many jobs are due, and when few. A node limits its work for this, and reports " +
 			"if it left something out.",
 		query:   append([]parameter{aheadFrom, aheadTo, aheadMost, aheadStep}, aheadOf...),
-		replies: found[upcomingCounts]("The counts."),
+		replies: found[view.UpcomingCounts]("The counts."),
 	}
 	feedDoc = operation{
 		id: "getUpcomingFeed", tag: tagJobs, spoken: true, summary: "Subscribe to upcoming due times",

@@ -7,39 +7,13 @@ import (
 	"net/http"
 	"strconv"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
-
-// versionItem is a version of a job's definition in a list.
-type versionItem struct {
-	Version int64    `json:"version" doc:"Its number, from 1."`
-	At      string   `json:"at" format:"date-time" doc:"When it came into force."`
-	Who     string   `json:"who,omitempty" doc:"Who made the change."`
-	Current bool     `json:"current" doc:"Whether it is in force now."`
-	Changed []string `json:"changed" doc:"The fields that differ from the previous definition. None for the first definition, and after a change of a calendar."`
-	Error   string   `json:"error,omitempty" doc:"Why it cannot be read."`
-}
-
-// versionView is the present or an earlier definition of a job.
-type versionView struct {
-	Version    int64     `json:"version" doc:"Its number, from 1."`
-	At         string    `json:"at" format:"date-time" doc:"When it came into force."`
-	Who        string    `json:"who,omitempty" doc:"Who made the change."`
-	Current    bool      `json:"current" doc:"Whether it is in force now."`
-	Definition *job.Spec `json:"definition,omitempty" doc:"The definition. Absent if it cannot be read."`
-	Error      string    `json:"error,omitempty" doc:"Why it cannot be read."`
-}
-
-// diffView is the difference between two definitions of a job.
-type diffView struct {
-	From    int64        `json:"from" doc:"The number of the first version."`
-	To      int64        `json:"to" doc:"The number of the second version."`
-	Changes []job.Change `json:"changes" doc:"The fields that differ."`
-}
 
 // definitions reads the definitions of a job from version upTo (0: the current one) downwards. The
 // definitions of deleted jobs stay. It never returns an empty list: a missing version is an error.
@@ -84,7 +58,7 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := page[versionItem]{Items: []versionItem{}}
+	p := view.Page[view.VersionItem]{Items: []view.VersionItem{}}
 	for i := range rows {
 		if i == limit {
 			p.Next = (&cursor{list: "versions", RunPlace: read.RunPlace{ID: rows[i].Version}}).String()
@@ -96,8 +70,8 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 
-		item := versionItem{
-			Version: v.Version, At: stamp(v.At), Who: v.Who, Current: i == 0 && upTo == 0 && !j.Deleted,
+		item := view.VersionItem{
+			Version: v.Version, At: v.At.Time(), Who: v.Who, Current: i == 0 && upTo == 0 && !j.Deleted,
 			Changed: []string{},
 		}
 
@@ -180,7 +154,7 @@ func (s *Server) getVersion(w http.ResponseWriter, r *http.Request) error {
 		v.Spec.Labels = map[string]string{}
 	}
 
-	out := versionView{Version: v.Version, At: stamp(v.At), Who: v.Who, Current: current, Definition: &v.Spec}
+	out := view.Version{Version: v.Version, At: v.At.Time(), Who: v.Who, Current: current, Definition: &v.Spec}
 	if v.SpecErr != nil {
 		out.Definition, out.Error = nil, v.SpecErr.Error()
 	}
@@ -202,7 +176,7 @@ func (s *Server) diffVersions(w http.ResponseWriter, r *http.Request) error {
 		return unreadable.problem("%v.", err)
 	}
 
-	out := diffView{From: a.Version, To: b.Version, Changes: a.Spec.Diff(&b.Spec)}
+	out := view.Diff{From: a.Version, To: b.Version, Changes: a.Spec.Diff(&b.Spec)}
 	if out.Changes == nil {
 		out.Changes = []job.Change{}
 	}

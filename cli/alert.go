@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -26,27 +28,7 @@ func alertCommand(c *console) *cobra.Command {
 }
 
 // alertView is an alert: a problem that a rule has found.
-type alertView struct {
-	ID       string     `json:"id"`
-	State    string     `json:"state"`
-	Rule     string     `json:"rule"`
-	Event    string     `json:"event"`
-	Severity string     `json:"severity"`
-	App      string     `json:"app"`
-	JobID    string     `json:"job_id"`
-	Job      string     `json:"job"`
-	Owner    string     `json:"owner"`
-	Node     string     `json:"node"`
-	Run      string     `json:"run"`
-	Summary  string     `json:"summary"`
-	First    *time.Time `json:"first"`
-	Last     *time.Time `json:"last"`
-	Seen     int64      `json:"seen"`
-	Told     *time.Time `json:"told"`
-	Silence  string     `json:"silence"`
-	Resolved *time.Time `json:"resolved"`
-	Why      string     `json:"resolved_by"`
-}
+type alertView struct{ view.Alert }
 
 // about returns the object of the alert.
 func (v *alertView) about() string {
@@ -110,7 +92,7 @@ func alertList(c *console) *cobra.Command {
 
 			for i := range alerts {
 				v := &alerts[i]
-				t.add(text(v.ID), cell{plain(v.State), v.colour()}, text(relative(v.First, time.Now())), text(v.Event),
+				t.add(text(v.ID), cell{plain(v.State), v.colour()}, text(relative(&v.First, time.Now())), text(v.Event),
 					text(v.about()), text(fmt.Sprint(v.Seen)), text(v.Rule), text(cmp.Or(v.Why, v.Summary)))
 			}
 			return r.table(t)
@@ -149,11 +131,11 @@ func alertShow(c *console) *cobra.Command {
 			now := c.now()
 			d.add("alert", v.ID+", "+v.State)
 			d.add("summary", v.Summary)
-			d.add("event", v.Event+", "+v.Severity)
+			d.add("event", string(v.Event)+", "+v.Severity)
 			d.add("about", v.about())
 			d.add("rule", v.Rule)
-			d.add("since", both(v.First, now))
-			d.add("seen", fmt.Sprintf("%s, last %s", counted(int(v.Seen), "time"), both(v.Last, now)))
+			d.add("since", both(&v.First, now))
+			d.add("seen", fmt.Sprintf("%s, last %s", counted(int(v.Seen), "time"), both(&v.Last, now)))
 			if v.Run != "" {
 				d.add("run", v.Run)
 			}
@@ -182,21 +164,6 @@ func alertShow(c *console) *cobra.Command {
 	return cmd
 }
 
-// messageView is a message to a channel.
-type messageView struct {
-	ID       string     `json:"id"`
-	Kind     string     `json:"kind"`
-	Channel  string     `json:"channel"`
-	Rule     string     `json:"rule"`
-	Target   string     `json:"target"`
-	State    string     `json:"state"`
-	Attempts int        `json:"attempts"`
-	Events   int64      `json:"events"`
-	Said     string     `json:"said"`
-	Next     *time.Time `json:"next"`
-	Created  *time.Time `json:"created"`
-}
-
 func alertSent(c *console) *cobra.Command {
 	var channel, rule, state string
 	var n int
@@ -217,7 +184,7 @@ func alertSent(c *console) *cobra.Command {
 		cobra.FixedCompletions([]cobra.Completion{"pending", "sending", "sent", "failed", "silenced", "suppressed"},
 			cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		sent, raw, err := list[messageView](cmd.Context(), r, alertsPath+"/deliveries",
+		sent, raw, err := list[view.Delivery](cmd.Context(), r, alertsPath+"/deliveries",
 			given("channel", channel, "rule", rule, "state", state), n)
 		if err != nil {
 			return err
@@ -242,7 +209,7 @@ func alertSent(c *console) *cobra.Command {
 
 			colours := map[string]colour{"sent": green, "failed": red, "suppressed": yellow, "silenced": faint}
 			for _, v := range sent {
-				t.add(text(v.ID), text(relative(v.Created, time.Now())), cell{plain(v.State), colours[v.State]},
+				t.add(text(v.ID), text(relative(&v.Created, time.Now())), cell{plain(v.State), colours[v.State]},
 					text(v.Kind), text(v.Channel), text(fmt.Sprint(v.Events)), text(fmt.Sprint(v.Attempts)),
 					text(v.Said))
 			}
@@ -256,10 +223,7 @@ func alertSent(c *console) *cobra.Command {
 
 // noteMissingMessages notes messages that are missing from the list.
 func noteMissingMessages(ctx context.Context, c *console, r *remote) error {
-	v, _, err := get[struct {
-		Lost      int64 `json:"lost"`
-		Templates int64 `json:"template_failures"`
-	}](ctx, r, alertsPath+"/summary", nil)
+	v, _, err := get[view.AlertSummary](ctx, r, alertsPath+"/summary", nil)
 	if err != nil {
 		return err
 	}
@@ -286,18 +250,15 @@ message now. Exits with 1 if the channel did not accept it.`,
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := ask[struct {
-			Sent bool   `json:"sent"`
-			Said string `json:"said"`
-			Took int64  `json:"took_ms"`
-		}](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil, map[string]any{})
+		v, raw, err := ask[view.ChannelTest](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil,
+			map[string]any{})
 		if err != nil {
 			return r.missing(cmd.Context(), err, "channel", args[0], channelsPath, "alert channel")
 		}
 
 		err = r.object(c, raw, args[0], func() error {
 			if v.Sent {
-				c.printf("%s accepted the message in %d ms: %s\n", plain(args[0]), v.Took, plain(v.Said))
+				c.printf("%s accepted the message in %d ms: %s\n", plain(args[0]), v.TookMS, plain(v.Said))
 			}
 			return nil
 		})
@@ -315,16 +276,7 @@ func rulePath(name string) string    { return rulesPath + "/" + url.PathEscape(n
 func channelPath(name string) string { return channelsPath + "/" + url.PathEscape(name) }
 
 // silenceView is a period without messages.
-type silenceView struct {
-	ID     string     `json:"id"`
-	App    string     `json:"app"`
-	Job    string     `json:"job"`
-	Rule   string     `json:"rule"`
-	Until  *time.Time `json:"until"`
-	Reason string     `json:"reason"`
-	By     string     `json:"by"`
-	Over   bool       `json:"over"`
-}
+type silenceView struct{ view.Silence }
 
 // about describes the alerts that a silence covers.
 func (v *silenceView) about() string {
@@ -384,7 +336,7 @@ func silenceList(c *console) *cobra.Command {
 
 			for i := range silences {
 				v := &silences[i]
-				t.add(text(v.ID), text(v.about()), text(both(v.Until, c.now())), text(v.By), text(v.Reason))
+				t.add(text(v.ID), text(v.about()), text(both(&v.Until, c.now())), text(v.By), text(v.Reason))
 			}
 			return r.table(t)
 		})
@@ -454,7 +406,7 @@ Alerts that still fire when the silence ends are sent then.`,
 
 		r.warnOfApps(cmd.Context(), app)
 		return r.object(c, raw, v.ID, func() error {
-			c.printf("silence %s mutes %s until %s\n", plain(v.ID), plain(v.about()), plain(both(v.Until, c.now())))
+			c.printf("silence %s mutes %s until %s\n", plain(v.ID), plain(v.about()), plain(both(&v.Until, c.now())))
 			return nil
 		})
 	}

@@ -3,8 +3,8 @@ package cli
 import (
 	"net/http"
 	"strings"
-	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
@@ -38,12 +38,7 @@ func channelList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		type view struct {
-			job.AlertChannel
-			Held string `json:"held"`
-		}
-
-		channels, raw, err := list[view](cmd.Context(), r, channelsPath, nil, 0)
+		channels, raw, err := list[view.AlertChannel](cmd.Context(), r, channelsPath, nil, 0)
 		if err != nil {
 			return err
 		}
@@ -89,13 +84,7 @@ func channelShow(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := get[struct {
-			job.AlertChannel
-			Held    string     `json:"held"`
-			Error   string     `json:"error"`
-			Updated *time.Time `json:"updated"`
-			By      string     `json:"updated_by"`
-		}](cmd.Context(), r, channelPath(args[0]), nil)
+		v, raw, err := get[view.AlertChannel](cmd.Context(), r, channelPath(args[0]), nil)
 		if err != nil {
 			return r.missing(cmd.Context(), err, "channel", args[0], channelsPath, "alert channel")
 		}
@@ -118,7 +107,7 @@ func channelShow(c *console) *cobra.Command {
 			}
 
 			d.add("sign", v.Sign)
-			d.add("changed", both(v.Updated, c.now())+" by "+v.By)
+			d.add("changed", both(&v.Updated, c.now())+" by "+v.By)
 			return r.card(d)
 		})
 	}

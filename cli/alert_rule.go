@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
@@ -124,12 +125,7 @@ func ruleShow(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := get[struct {
-			job.AlertRule
-			Updated *time.Time `json:"updated"`
-			By      string     `json:"updated_by"`
-			Error   string     `json:"error"`
-		}](cmd.Context(), r, rulePath(args[0]), nil)
+		v, raw, err := get[view.AlertRule](cmd.Context(), r, rulePath(args[0]), nil)
 		if err != nil {
 			return r.missing(cmd.Context(), err, "rule", args[0], rulesPath, "alert rule")
 		}
@@ -150,7 +146,7 @@ func ruleShow(c *console) *cobra.Command {
 			d.add("repeat", "after "+v.Repeat.String())
 			d.add("title", v.Title)
 			d.add("text", v.Text)
-			d.add("changed", both(v.Updated, c.now())+" by "+v.By)
+			d.add("changed", both(&v.Updated, c.now())+" by "+v.By)
 			return r.card(d)
 		})
 	}

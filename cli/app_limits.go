@@ -8,28 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
 
-// appLimitsView holds the limits of an app and its current use. Zero means unlimited.
-type appLimitsView struct {
-	App           string   `json:"app,omitempty"`
-	Jobs          int64    `json:"jobs,omitempty"`
-	RunsPerMinute int64    `json:"runs_per_minute,omitempty"`
-	Waiting       int64    `json:"waiting,omitempty"`
-	Output        job.Size `json:"output,omitempty"`
-	Use           *struct {
-		Jobs          int64 `json:"jobs"`
-		RunsPerMinute int64 `json:"runs_per_minute"`
-		Waiting       int64 `json:"waiting"`
-		Output        int64 `json:"output"`
-	} `json:"use,omitempty"`
-}
-
-// isNone reports whether there is no limit.
-func (v appLimitsView) isNone() bool {
+// unlimited reports whether there is no limit.
+func unlimited(v *view.AppLimits) bool {
 	return v.Jobs == 0 && v.RunsPerMinute == 0 && v.Waiting == 0 && v.Output == 0
 }
 
@@ -69,7 +55,7 @@ affected.`,
 			return setAppLimits(cmd, c, r, args[0], &f)
 		}
 
-		v, raw, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(args[0]), nil)
+		v, raw, err := get[view.AppLimits](cmd.Context(), r, appLimitsPath(args[0]), nil)
 		if err != nil {
 			return err
 		}
@@ -104,7 +90,7 @@ func (f *limitFlags) someGiven(cmd *cobra.Command) bool {
 func (f *limitFlags) given(cmd *cobra.Command) bool { return f.none || f.someGiven(cmd) }
 
 // change applies the given flags to the limits.
-func (f *limitFlags) change(cmd *cobra.Command, v *appLimitsView) error {
+func (f *limitFlags) change(cmd *cobra.Command, v *view.AppLimits) error {
 	for _, flag := range []struct {
 		name, typed string
 		to          *int64
@@ -127,7 +113,7 @@ func (f *limitFlags) change(cmd *cobra.Command, v *appLimitsView) error {
 }
 
 // changeOutput applies the flag for the limit of kept output.
-func (f *limitFlags) changeOutput(cmd *cobra.Command, v *appLimitsView) error {
+func (f *limitFlags) changeOutput(cmd *cobra.Command, v *view.AppLimits) error {
 	if !cmd.Flags().Changed("kept-output") {
 		return nil
 	}
@@ -149,7 +135,7 @@ func appLimitsPath(app string) string { return "/api/v1/apps/" + url.PathEscape(
 
 // setAppLimits changes the given limits and keeps the others.
 func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limitFlags) error {
-	v, _, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(app), nil)
+	v, _, err := get[view.AppLimits](cmd.Context(), r, appLimitsPath(app), nil)
 	if err != nil {
 		return err
 	}
@@ -158,11 +144,11 @@ func setAppLimits(cmd *cobra.Command, c *console, r *remote, app string, f *limi
 	if err := f.change(cmd, &v); err != nil {
 		return err
 	}
-	if v.isNone() {
+	if unlimited(&v) {
 		return dropAppLimits(cmd, c, r, app)
 	}
 
-	v, raw, err := ask[appLimitsView](cmd.Context(), r, http.MethodPut, appLimitsPath(app), nil, v)
+	v, raw, err := ask[view.AppLimits](cmd.Context(), r, http.MethodPut, appLimitsPath(app), nil, v)
 	if err != nil {
 		return err
 	}
@@ -175,25 +161,25 @@ func dropAppLimits(cmd *cobra.Command, c *console, r *remote, app string) error 
 	if _, err := r.call(cmd.Context(), http.MethodDelete, appLimitsPath(app), nil, nil); err != nil {
 		return err
 	}
-	v, raw, err := get[appLimitsView](cmd.Context(), r, appLimitsPath(app), nil)
+	v, raw, err := get[view.AppLimits](cmd.Context(), r, appLimitsPath(app), nil)
 	if err != nil {
 		return err
 	}
 	return showAppLimits(c, r, v, raw)
 }
 
-func showAppLimits(c *console, r *remote, v appLimitsView, raw []byte) error {
+func showAppLimits(c *console, r *remote, v view.AppLimits, raw []byte) error {
 	return r.object(c, raw, v.App, func() error {
-		if v.isNone() {
+		if unlimited(&v) {
 			c.printf("app %s has no limits\n", plain(v.App))
 			return nil
 		}
-		return r.table(limitsTable([]appLimitsView{v}))
+		return r.table(limitsTable([]view.AppLimits{v}))
 	})
 }
 
 func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
-	v, raw, err := get[page[appLimitsView]](cmd.Context(), r, limitsPath, nil)
+	v, raw, err := get[view.Page[view.AppLimits]](cmd.Context(), r, limitsPath, nil)
 	if err != nil {
 		return err
 	}
@@ -212,7 +198,7 @@ func listAppLimits(cmd *cobra.Command, c *console, r *remote) error {
 }
 
 // limitsTable shows limits and their use.
-func limitsTable(items []appLimitsView) *table {
+func limitsTable(items []view.AppLimits) *table {
 	t := &table{columns: []column{
 		{head: "APP", shrink: true}, {head: "JOBS", right: true}, {head: "RUNS/MINUTE", right: true},
 		{head: "WAITING", right: true},

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLimitIsSaidAtOnce: a run that an app's limit refuses is reported immediately. Only
@@ -27,7 +28,10 @@ func TestLimitIsSaidAtOnce(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	r := &remote{server: server.URL, http: *server.Client()}
+	r := &remote{server: server.URL}
+	if err := r.connect(time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	_, err := r.call(t.Context(), http.MethodPost, "/api/v1/jobs/1/run", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "app billing has had 5 runs") {
 		t.Errorf("got %v", err)

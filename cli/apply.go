@@ -11,56 +11,43 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/api/view"
+	"go-crontab/client"
 	"go-crontab/internal/manifest"
-	"go-crontab/job/problem"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
 
-// appliedView lists the changes of an apply, or of a dry run.
-type appliedView struct {
-	DryRun    bool            `json:"dry_run"`
-	Changed   int             `json:"changed"`
-	Groups    []appliedObject `json:"groups"`
-	Calendars []appliedObject `json:"calendars"`
-	Channels  []appliedObject `json:"channels"`
-	Rules     []appliedObject `json:"rules"`
-	Retention []appliedObject `json:"retention"`
-	Pauses    []appliedObject `json:"pauses"`
-	Jobs      []appliedObject `json:"jobs"`
-}
-
-type appliedObject struct {
-	ID       string         `json:"id"`
-	App      string         `json:"app"` // of a job
-	Name     string         `json:"name"`
-	Action   string         `json:"action"`
-	Version  int64          `json:"version"`
-	Changes  []appliedField `json:"changes"`
-	Warnings []problem.Text `json:"warnings"`
-}
-
-type appliedField struct {
-	Field   string          `json:"field"`
-	Was     json.RawMessage `json:"was"`
-	Becomes json.RawMessage `json:"becomes"`
-}
-
 // appliedKind is a list of changed objects, with its names in the API and for people.
 type appliedKind struct {
 	field, kind string
-	list        *[]appliedObject
+	list        []view.AppliedJob // other objects than jobs use a part of the fields
 }
 
-// kinds returns the lists in display order.
-func (v *appliedView) kinds() []appliedKind {
-	return []appliedKind{{"groups", "group", &v.Groups}, {"calendars", "calendar", &v.Calendars},
-		{"channels", "channel", &v.Channels}, {"rules", "rule", &v.Rules},
-		{"retention", "retention", &v.Retention}, {"pauses", "pause", &v.Pauses}, {"jobs", "", &v.Jobs}}
+// appliedKinds returns the lists of changes in display order.
+func appliedKinds(v *view.Apply) []appliedKind {
+	kinds := []appliedKind{{field: "groups", kind: "group"}, {field: "calendars", kind: "calendar"},
+		{field: "channels", kind: "channel"}, {field: "rules", kind: "rule"},
+		{field: "retention", kind: "retention"}, {field: "pauses", kind: "pause"}, {field: "jobs"}}
+	for i, list := range [][]view.AppliedObject{
+		v.Groups, v.Calendars, v.Channels, v.Rules, v.Retention, v.Pauses,
+	} {
+		for _, o := range list {
+			kinds[i].list = append(kinds[i].list,
+				view.AppliedJob{Name: o.Name, Action: o.Action, Changes: o.Changes})
+		}
+	}
+
+	jobs := &kinds[len(kinds)-1]
+	for _, j := range v.Jobs {
+		jobs.list = append(jobs.list, *j)
+	}
+	return kinds
 }
 
-// fullName returns the name for people; kind is "" for jobs.
-func (o *appliedObject) fullName(kind string) string {
+// appliedName returns the name of an object for people; kind is "" for jobs.
+func appliedName(o *view.AppliedJob, kind string) string {
 	switch {
 	case kind == "":
 		return o.App + "/" + o.Name
@@ -248,7 +235,7 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 	var gone []string
 	for _, j := range would.Jobs {
 		if j.Action == "deleted" {
-			gone = append(gone, plain(j.fullName("")))
+			gone = append(gone, plain(appliedName(j, "")))
 		}
 	}
 
@@ -271,15 +258,15 @@ func (f *applyFlags) confirm(ctx context.Context, r *remote, set *manifest.Set, 
 // apply sends a set. Errors refer to places in the files, not in the request.
 func (r *remote) apply(
 	ctx context.Context, set *manifest.Set, more map[string]any,
-) (appliedView, json.RawMessage, error) {
-	var done appliedView
+) (view.Apply, json.RawMessage, error) {
+	var done view.Apply
 	body, err := set.Body(more)
 	if err != nil {
 		return done, nil, err
 	}
 
-	done, raw, err := ask[appliedView](ctx, r, http.MethodPost, "/api/v1/apply",
-		nil, document{media: "application/json", data: body})
+	done, raw, err := ask[view.Apply](ctx, r, http.MethodPost, "/api/v1/apply",
+		nil, client.Document{Media: "application/json", Data: body})
 	var p *apiProblem
 	if errors.As(err, &p) {
 		p.place(set)
@@ -306,7 +293,7 @@ func (p *apiProblem) place(set *manifest.Set) {
 }
 
 // actionSigns precede the names of changed objects.
-var actionSigns = map[string]struct {
+var actionSigns = map[job.Applying]struct {
 	sign   string
 	colour colour
 }{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
@@ -318,10 +305,10 @@ var shownOfNew = []string{
 	"url", "on", "channels", "age", "runs", "bytes", "failures", "archive", "reason", "until",
 }
 
-func (r *remote) showChange(o *appliedObject, kind string) {
+func (r *remote) showChange(o *view.AppliedJob, kind string) {
 	paint := painter(colourful(r.out))
 	mark := actionSigns[o.Action]
-	r.printf("%s %s\n", paint(mark.colour, mark.sign), paint(bold, plain(o.fullName(kind))))
+	r.printf("%s %s\n", paint(mark.colour, mark.sign), paint(bold, plain(appliedName(o, kind))))
 	for _, f := range o.Changes {
 		isNew := o.Action == "created"
 		if isNew && !slices.Contains(shownOfNew, f.Field) {
@@ -331,7 +318,7 @@ func (r *remote) showChange(o *appliedObject, kind string) {
 	}
 }
 
-func (r *remote) showField(f appliedField, isNew bool, paint func(colour, string) string) {
+func (r *remote) showField(f job.Change, isNew bool, paint func(colour, string) string) {
 	was, becomes := shownValue(f.Was), shownValue(f.Becomes)
 	name := plain(f.Field)
 	if !strings.Contains(was, "\n") && !strings.Contains(becomes, "\n") {

@@ -51,8 +51,9 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 	}
 	for i, part := range parts {
 		done, raw, err := r.apply(ctx, part, more)
+		kinds := appliedKinds(&done)
 		if err == nil && len(parts) > 1 {
-			err = a.take(&done, raw)
+			err = a.take(kinds, raw)
 		}
 		if err != nil {
 			if i > 0 && !dry {
@@ -62,7 +63,7 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 			}
 			return err
 		}
-		a.show(&done)
+		a.show(kinds)
 		a.whole = raw
 	}
 
@@ -94,13 +95,14 @@ type applyReport struct {
 
 // take drops objects from a response that an earlier response has reported, and keeps the rest
 // unchanged.
-func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
+func (a *applyReport) take(kinds []appliedKind, raw json.RawMessage) error {
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &sent); err != nil {
 		return err
 	}
 
-	for _, k := range done.kinds() {
+	for i := range kinds {
+		k := &kinds[i]
 		var list []json.RawMessage
 		if text := sent[k.field]; text != nil {
 			if err := json.Unmarshal(text, &list); err != nil {
@@ -111,8 +113,8 @@ func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 			a.lists[k.field] = []json.RawMessage{}
 		}
 
-		fresh := (*k.list)[:0]
-		for i, o := range *k.list {
+		fresh := k.list[:0]
+		for i, o := range k.list {
 			if key := k.kind + " " + o.Name; k.kind != "" {
 				if a.told[key] {
 					continue
@@ -125,31 +127,31 @@ func (a *applyReport) take(done *appliedView, raw json.RawMessage) error {
 			}
 		}
 
-		*k.list = fresh
+		k.list = fresh
 	}
 
 	return nil
 }
 
 // show prints the changes, or the changes of a dry run.
-func (a *applyReport) show(done *appliedView) {
-	for _, k := range done.kinds() {
-		for i := range *k.list {
-			o := &(*k.list)[i]
-			a.counts[o.Action]++
+func (a *applyReport) show(kinds []appliedKind) {
+	for _, k := range kinds {
+		for i := range k.list {
+			o := &k.list[i]
+			a.counts[string(o.Action)]++
 			if o.Action != "unchanged" {
 				a.changed++
 			}
 
 			switch {
 			case a.format == "name" && o.Action != "unchanged":
-				a.printf("%s\n", o.fullName(k.kind))
+				a.printf("%s\n", appliedName(o, k.kind))
 			case a.format == "table":
 				if o.Action != "unchanged" {
 					a.showChange(o, k.kind)
 				}
 				for _, w := range o.Warnings {
-					a.notef("warning: %s: %s\n", plain(o.fullName(k.kind)), plain(w.Message))
+					a.notef("warning: %s: %s\n", plain(appliedName(o, k.kind)), plain(w.Message))
 				}
 			}
 		}

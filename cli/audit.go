@@ -2,23 +2,14 @@ package cli
 
 import (
 	"net/url"
-	"time"
+
+	"go-crontab/api/view"
 
 	"github.com/spf13/cobra"
 )
 
 // auditView is an entry of the audit.
-type auditView struct {
-	ID     string     `json:"id"`
-	At     *time.Time `json:"at"`
-	Who    string     `json:"who"`
-	Origin string     `json:"origin"`
-	Action string     `json:"action"`
-	Kind   string     `json:"kind"`
-	App    string     `json:"app"`
-	Name   string     `json:"name"`
-	Reason string     `json:"reason"`
-}
+type auditView struct{ view.AuditEntry }
 
 // what returns the name of the changed object.
 func (e *auditView) what() string {
@@ -95,7 +86,7 @@ func (r *remote) audit(cmd *cobra.Command, q url.Values, n int) error {
 		}}
 
 		for _, e := range lines {
-			t.add(text(whole(e.At, r.zone())), text(e.Who), text(e.Origin), text(e.Action), text(e.Kind),
+			t.add(text(whole(&e.At, r.zone())), text(e.Who), text(e.Origin), text(e.Action), text(e.Kind),
 				text(e.what()), text(e.Reason))
 		}
 		return r.table(t)

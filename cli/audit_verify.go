@@ -7,33 +7,13 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/audit"
 	"go-crontab/job"
 	"go-crontab/sql"
 
 	"github.com/spf13/cobra"
 )
-
-// chainPart is a response of GET /api/v1/audit/chain, or the sum of all responses.
-type chainPart struct {
-	From   *chainLink   `json:"from,omitempty"`
-	To     *chainLink   `json:"to,omitempty"`
-	Links  int          `json:"links"`
-	Next   int64        `json:"next,omitempty"`
-	Faults []chainFault `json:"faults"`
-}
-
-type chainLink struct {
-	Seq  int64     `json:"seq"`
-	At   time.Time `json:"at"`
-	Head string    `json:"head"`
-}
-
-type chainFault struct {
-	Seq  int64  `json:"seq"`
-	Line string `json:"line,omitempty"`
-	What string `json:"what"`
-}
 
 func auditVerifyCommand(c *console) *cobra.Command {
 	var (
@@ -98,16 +78,16 @@ Exit code 1: an entry was changed or removed, or the check failed.`,
 }
 
 // verifyByNode verifies the chain through a node, part by part.
-func (r *remote) verifyByNode(cmd *cobra.Command, head string) (chainPart, error) {
-	all := chainPart{Faults: []chainFault{}}
-	for q := (url.Values{}); ; q.Set("after", strconv.FormatInt(all.Next, 10)) {
+func (r *remote) verifyByNode(cmd *cobra.Command, head string) (view.AuditChain, error) {
+	all := view.AuditChain{Faults: []view.AuditFault{}}
+	for q := (url.Values{}); ; q.Set("after", strconv.FormatInt(*all.Next, 10)) {
 		q.Del("head")
-		part, _, err := get[chainPart](cmd.Context(), r, "/api/v1/audit/chain", q)
+		part, _, err := get[view.AuditChain](cmd.Context(), r, "/api/v1/audit/chain", q)
 		if err != nil {
 			return all, err
 		}
-		all.add(part)
-		if all.Next == 0 {
+		addChain(&all, &part)
+		if all.Next == nil {
 			break
 		}
 	}
@@ -117,23 +97,23 @@ func (r *remote) verifyByNode(cmd *cobra.Command, head string) (chainPart, error
 	}
 
 	// Check the head last. It may be newer than the first parts.
-	part, _, err := get[chainPart](cmd.Context(), r,
-		"/api/v1/audit/chain", url.Values{"head": {head}, "after": {strconv.FormatInt(max(1, all.last()), 10)}})
+	part, _, err := get[view.AuditChain](cmd.Context(), r,
+		"/api/v1/audit/chain", url.Values{"head": {head}, "after": {strconv.FormatInt(max(1, lastLink(&all)), 10)}})
 	if err == nil {
-		all.add(part)
+		addChain(&all, &part)
 	}
 
 	return all, err
 }
 
-func (p *chainPart) last() int64 {
+func lastLink(p *view.AuditChain) int64 {
 	if p.To == nil {
 		return 0
 	}
 	return p.To.Seq
 }
 
-func (p *chainPart) add(part chainPart) {
+func addChain(p, part *view.AuditChain) {
 	if p.From == nil {
 		p.From = part.From
 	}
@@ -145,8 +125,8 @@ func (p *chainPart) add(part chainPart) {
 }
 
 // verifyDirectly reads the database itself. It works without a living node.
-func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
-	all := chainPart{Faults: []chainFault{}}
+func verifyDirectly(cmd *cobra.Command, head string) (view.AuditChain, error) {
+	all := view.AuditChain{Faults: []view.AuditFault{}}
 	if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {
 		return all, err
 	}
@@ -174,7 +154,9 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 	}
 
 	for _, f := range v.Faults {
-		all.Faults = append(all.Faults, chainFault{f.Seq, strconv.FormatInt(f.Line, 10), f.What})
+		all.Faults = append(all.Faults, view.AuditFault{
+			Seq: f.Seq, Line: strconv.FormatInt(f.Line, 10), What: f.What,
+		})
 	}
 
 	if head == "" {
@@ -188,16 +170,18 @@ func verifyDirectly(cmd *cobra.Command, head string) (chainPart, error) {
 
 	what, err := audit.CheckHead(cmd.Context(), db, kept, audit.Kept)
 	if what != "" {
-		all.Faults = append(all.Faults, chainFault{Seq: kept.Seq, What: what})
+		all.Faults = append(all.Faults, view.AuditFault{Seq: kept.Seq, What: what})
 	}
 
 	return all, err
 }
 
-func chainLinkOf(l job.Link) *chainLink { return &chainLink{l.Seq, l.At.Time().UTC(), l.Head()} }
+func chainLinkOf(l job.Link) *view.AuditLink {
+	return &view.AuditLink{Seq: l.Seq, At: l.At.Time(), Head: l.Head()}
+}
 
 // printChain prints the result for people.
-func (r *remote) printChain(p *chainPart, head string) {
+func (r *remote) printChain(p *view.AuditChain, head string) {
 	for _, f := range p.Faults {
 		r.printf("link %d: %s\n", f.Seq, plain(f.What))
 	}
@@ -207,7 +191,7 @@ func (r *remote) printChain(p *chainPart, head string) {
 		return
 	}
 
-	at := func(l *chainLink) string { return whole(&l.At, r.zone()) }
+	at := func(l *view.AuditLink) string { return whole(&l.At, r.zone()) }
 	r.printf("Verified %d links, from %d (%s) to %d (%s).\n", p.Links, p.From.Seq, at(p.From), p.To.Seq, at(p.To))
 	if head != "" && len(p.Faults) == 0 {
 		r.printf("The chain contains the head that you kept.\n")

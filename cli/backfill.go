@@ -11,23 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
 // backfillView is a backfill: a range of past due times to run now.
-type backfillView struct {
-	ID       string           `json:"id"`
-	JobID    string           `json:"job_id"`
-	From     *time.Time       `json:"from"`
-	To       *time.Time       `json:"to"`
-	Parallel int              `json:"parallel"`
-	State    string           `json:"state"`
-	Total    int64            `json:"total"`
-	LeftOut  int64            `json:"left_out"`
-	Ended    int64            `json:"ended"`
-	Outcomes map[string]int64 `json:"outcomes"`
-	Created  *time.Time       `json:"created"`
-}
+type backfillView struct{ view.Backfill }
 
 const backfillsPath = "/api/v1/backfills"
 
@@ -197,8 +187,8 @@ func backfillList(c *console) *cobra.Command {
 			}
 
 			for _, b := range found {
-				t.add(text(b.ID), text(b.JobID), text(whole(b.From, c.zone())), text(whole(b.To, c.zone())),
-					text(fmt.Sprint(b.Parallel)), text(relative(b.Created, now)), text(b.progress()))
+				t.add(text(b.ID), text(b.JobID), text(whole(&b.From, c.zone())), text(whole(&b.To, c.zone())),
+					text(fmt.Sprint(b.Parallel)), text(relative(&b.Created, now)), text(b.progress()))
 			}
 			return r.table(t)
 		})
@@ -230,8 +220,8 @@ func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
 			return err
 		}
 		return r.object(c, raw, b.ID, func() error {
-			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, whole(b.From, c.zone()),
-				whole(b.To, c.zone()), b.progress())
+			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, whole(&b.From, c.zone()),
+				whole(&b.To, c.zone()), b.progress())
 			return nil
 		})
 	}

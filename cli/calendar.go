@@ -13,41 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/client"
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
-
-// calendarView is a calendar: the days on which jobs are due or not.
-type calendarView struct {
-	Name            string        `json:"name"`
-	Description     string        `json:"description"`
-	Timezone        string        `json:"timezone"`
-	Exclude         []calendarDay `json:"exclude"`
-	ExcludeWeekdays []string      `json:"exclude_weekdays"`
-	Hours           struct {
-		Only   []string `json:"only"`
-		Except []string `json:"except"`
-	} `json:"hours"`
-	Include  []calendarDay `json:"include"`
-	Excludes int           `json:"excludes"` // in lists
-	Includes int           `json:"includes"`
-	Jobs     int           `json:"jobs"`
-	Version  int64         `json:"version"`
-	Updated  *time.Time    `json:"updated"`
-	Error    string        `json:"error"`
-	Imported struct {      // in responses to an import
-		Excludes int `json:"excludes"`
-		Includes int `json:"includes"`
-		Ignored  int `json:"ignored"`
-	} `json:"imported"`
-}
-
-type calendarDay struct {
-	Date string `json:"date"`
-	End  string `json:"end"`
-	As   string `json:"as"`
-	Note string `json:"note"`
-}
 
 const (
 	calendarsPath    = "/api/v1/calendars"
@@ -72,7 +44,7 @@ func calendarList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		calendars, raw, err := list[calendarView](cmd.Context(), r, calendarsPath, nil, 0)
+		calendars, raw, err := list[view.CalendarItem](cmd.Context(), r, calendarsPath, nil, 0)
 		if err != nil {
 			return err
 		}
@@ -89,7 +61,7 @@ func calendarList(c *console) *cobra.Command {
 
 			for _, v := range calendars {
 				t.add(text(v.Name), text(v.Timezone), text(fmt.Sprint(v.Excludes)), text(fmt.Sprint(v.Includes)),
-					text(fmt.Sprint(v.Jobs)), text(relative(v.Updated, time.Now())))
+					text(fmt.Sprint(v.Jobs)), text(relative(&v.Updated, time.Now())))
 			}
 			return r.table(t)
 		})
@@ -106,7 +78,7 @@ func calendarShow(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := get[calendarView](cmd.Context(), r, calendarPath(args[0]), nil)
+		v, raw, err := get[view.Calendar](cmd.Context(), r, calendarPath(args[0]), nil)
 		if err != nil {
 			return r.missing(cmd.Context(), err, "calendar", args[0], calendarsPath, "calendar")
 		}
@@ -121,7 +93,7 @@ func calendarShow(c *console) *cobra.Command {
 	return cmd
 }
 
-func calendarCard(v *calendarView, now time.Time) card {
+func calendarCard(v *view.Calendar, now time.Time) card {
 	var d card
 	d.add("calendar", v.Name, bold)
 	d.add("error", v.Error, red)
@@ -131,19 +103,19 @@ func calendarCard(v *calendarView, now time.Time) card {
 	d.add("open only", strings.Join(v.Hours.Only, "\n"))
 	d.add("closed", strings.Join(v.Hours.Except, "\n"))
 	d.add("jobs", fmt.Sprint(v.Jobs))
-	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(v.Updated, now)))
+	d.add("version", fmt.Sprintf("%d, %s", v.Version, both(&v.Updated, now)))
 	return d
 }
 
 // calendarEntries prints the days of a calendar.
-func (r *remote) calendarEntries(v *calendarView) error {
+func (r *remote) calendarEntries(v *view.Calendar) error {
 	if len(v.Exclude)+len(v.Include) == 0 {
 		return nil
 	}
 
 	r.printf("\n")
 	t := &table{columns: []column{{head: "DAYS"}, {head: "KIND"}, {head: "NOTE", shrink: true}}}
-	add := func(days []calendarDay, kind string) {
+	add := func(days []job.CalendarDay, kind string) {
 		for _, e := range days {
 			days, kind := e.Date, kind
 			if e.End != "" {
@@ -159,16 +131,6 @@ func (r *remote) calendarEntries(v *calendarView) error {
 	add(v.Exclude, "exclude")
 	add(v.Include, "include")
 	return r.table(t)
-}
-
-// dayView is a day and its state in a calendar.
-type dayView struct {
-	Date    string   `json:"date"`
-	Weekday string   `json:"weekday"`
-	State   string   `json:"state"`
-	As      string   `json:"as"`
-	Hours   []string `json:"hours"`
-	Why     string   `json:"why"`
 }
 
 func calendarDays(c *console) *cobra.Command {
@@ -190,7 +152,7 @@ func calendarDays(c *console) *cobra.Command {
 			}
 		}
 
-		days, raw, err := get[page[dayView]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
+		days, raw, err := get[view.Page[job.DayState]](cmd.Context(), r, calendarPath(args[0])+"/days", query)
 		if err != nil {
 			return r.missing(cmd.Context(), err, "calendar", args[0], calendarsPath, "calendar")
 		}
@@ -268,7 +230,7 @@ Jobs that use a calendar follow the change at once.`,
 				if name == "" {
 					return usageError("%s: calendar %d has no name; add the field name", file, i+1)
 				}
-				v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
+				v, raw, err := ask[view.Calendar](cmd.Context(), r, http.MethodPut, calendarPath(name), nil, calendar)
 				if err != nil {
 					return fmt.Errorf("%s: %s: %w", file, plain(name), err)
 				}
@@ -284,7 +246,7 @@ Jobs that use a calendar follow the change at once.`,
 	return cmd
 }
 
-func (c *console) calendarDone(v *calendarView) {
+func (c *console) calendarDone(v *view.Calendar) {
 	c.printf("calendar %s, version %d: %d excluded, %d included, %d jobs\n", plain(v.Name), v.Version, len(v.Exclude),
 		len(v.Include), v.Jobs)
 }
@@ -346,12 +308,6 @@ func asWritten(n *yaml.Node, depth int) {
 	}
 }
 
-// document is a request body that is not JSON.
-type document struct {
-	media string
-	data  []byte
-}
-
 func calendarImport(c *console) *cobra.Command {
 	var format, workday string
 	var add, dry bool
@@ -398,8 +354,8 @@ ones. An event whose summary contains the word of --workday is a make-up workday
 			}
 		}
 
-		v, raw, err := ask[calendarView](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query,
-			document{media, data})
+		v, raw, err := ask[view.Import](cmd.Context(), r, http.MethodPost, calendarPath(args[0])+"/import", query,
+			client.Document{Media: media, Data: data})
 		if err != nil {
 			return err
 		}
@@ -408,7 +364,7 @@ ones. An event whose summary contains the word of --workday is a make-up workday
 			if dry {
 				c.printf("dry run: ")
 			}
-			c.calendarDone(&v)
+			c.calendarDone(v.Calendar)
 			c.notef("the file has %d days off and %d make-up workdays\n", v.Imported.Excludes, v.Imported.Includes)
 			if n := v.Imported.Ignored; n > 0 {
 				c.notef("%d other events were ignored\n", n)

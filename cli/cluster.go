@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -21,17 +23,17 @@ func clusterCommand(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v, raw, err := get[clusterView](cmd.Context(), r, "/api/v1/cluster", nil)
+		v, raw, err := get[view.Cluster](cmd.Context(), r, "/api/v1/cluster", nil)
 		if err != nil {
 			return err
 		}
 
-		pauses, _, err := get[page[pauseView]](cmd.Context(), r, "/api/v1/pauses", nil)
+		pauses, _, err := get[view.Page[view.Pause]](cmd.Context(), r, "/api/v1/pauses", nil)
 		if err != nil {
 			return err
 		}
 
-		slices.SortFunc(v.Sessions, func(a, b sessionView) int { return strings.Compare(a.Node, b.Node) })
+		slices.SortFunc(v.Sessions, func(a, b view.Session) int { return strings.Compare(a.Node, b.Node) })
 		var names []string
 		for _, s := range v.Sessions {
 			names = append(names, s.Node)
@@ -43,7 +45,7 @@ func clusterCommand(c *console) *cobra.Command {
 			}
 			c.notef("%s, session expiry %s, as seen by %s\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
 			for i := range v.Folders {
-				r.noteFolder(&v.Folders[i], c.now())
+				r.noteFolder(v.Folders[i], c.now())
 			}
 			return r.notePauses(pauses.Items)
 		})
@@ -52,7 +54,7 @@ func clusterCommand(c *console) *cobra.Command {
 	return cmd
 }
 
-func clusterTable(v *clusterView, now time.Time) *table {
+func clusterTable(v *view.Cluster, now time.Time) *table {
 	t := &table{columns: []column{
 		{head: "NODE", shrink: true}, {head: "STATE"}, {head: "API"}, {head: "PID", right: true, spare: true},
 		{head: "BEAT"}, {head: "JOINED", spare: true},
@@ -63,7 +65,7 @@ func clusterTable(v *clusterView, now time.Time) *table {
 
 	expiry, _ := time.ParseDuration(v.SessionExpiry)
 	for _, s := range v.Sessions {
-		state, age := "ready", time.Duration(s.BeatAge)*time.Millisecond
+		state, age := "ready", time.Duration(s.BeatAgeMS)*time.Millisecond
 		switch {
 		case expiry > 0 && age > expiry*4/10: // with such a lease, a node starts nothing
 			state = "silent"
@@ -71,9 +73,9 @@ func clusterTable(v *clusterView, now time.Time) *table {
 			state = "draining"
 		}
 		t.add(text(s.Node), cell{state, statusColour(state)}, text(s.Address), text(fmt.Sprint(s.PID)),
-			text(precise(age.Round(100*time.Millisecond))+" ago"), text(relative(s.Started, now)),
+			text(precise(age.Round(100*time.Millisecond))+" ago"), text(relative(&s.Started, now)),
 			text(fmt.Sprint(s.Executing)), text(fmt.Sprint(s.Slots)), text(fmt.Sprint(s.Prepared)),
-			text(offset(s.ClockOffset)),
+			text(offset(s.ClockOffsetMS)),
 			text(s.Version), cell{s.ID, faint})
 	}
 
@@ -81,7 +83,7 @@ func clusterTable(v *clusterView, now time.Time) *table {
 }
 
 // noteFolder prints the state of a followed folder, and its errors.
-func (r *remote) noteFolder(f *folderView, now time.Time) {
+func (r *remote) noteFolder(f *view.Folder, now time.Time) {
 	if f.Applied != nil {
 		r.notef("folder %s: applied %s by %s\n", plain(f.Folder), relative(f.Applied, now), plain(f.Node))
 	}
@@ -89,14 +91,13 @@ func (r *remote) noteFolder(f *folderView, now time.Time) {
 		switch n.State {
 		case "refused":
 			r.notef("folder %s: %s refused it %s and applied nothing:\n", plain(f.Folder), plain(n.Node),
-				relative(n.Since, now))
+				relative(&n.Since, now))
 			for line := range strings.Lines(n.Error) {
 				r.notef("  %s\n", plain(strings.TrimSuffix(line, "\n")))
 			}
 		case "behind":
 			r.notef("folder %s: the copy on %s is older than the applied one, since %s\n", plain(f.Folder),
-				plain(n.Node),
-				relative(n.Since, now))
+				plain(n.Node), relative(&n.Since, now))
 		}
 	}
 }

@@ -1,17 +1,18 @@
 package cli
 
 import (
-	"net/http"
 	"strings"
 	"time"
+
+	"go-crontab/api/view"
 
 	"github.com/spf13/cobra"
 )
 
 // completing returns a connection for shell completion, with a short timeout.
 func completing(c *console, cmd *cobra.Command) (*remote, bool) {
-	r := &remote{console: c, http: http.Client{Timeout: time.Second}}
-	return r, r.settle(cmd) == nil
+	r := &remote{console: c}
+	return r, r.settle(cmd) == nil && r.connect(time.Second) == nil
 }
 
 // completeApps completes apps that have jobs.
@@ -30,7 +31,7 @@ func completeField(c *console, path, field string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveError
 		}
 
-		found, _, err := get[page[map[string]any]](cmd.Context(), r, path, nil)
+		found, _, err := get[view.Page[map[string]any]](cmd.Context(), r, path, nil)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

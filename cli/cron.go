@@ -6,29 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
-	"go-crontab/job/problem"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// outlook is a description of a schedule, in the format of POST /api/v1/preview but computed here.
-type outlook struct {
-	Words    string         `json:"words"`
-	Next     []outlookDue   `json:"next"`
-	Warnings []problem.Text `json:"warnings,omitempty"`
-}
-
-type outlookDue struct {
-	Due  string   `json:"due"`
-	Mark job.Mark `json:"mark,omitempty"`
-}
-
 // maxOutlook is the API's limit for due times.
 const maxOutlook = 1000
 
-func previewOf(spec *job.Spec, from time.Time, n int) (*outlook, error) {
+func previewOf(spec *job.Spec, from time.Time, n int) (*view.Preview, error) {
 	s, err := spec.Compile()
 	if err != nil {
 		return nil, err
@@ -39,10 +27,10 @@ func previewOf(spec *job.Spec, from time.Time, n int) (*outlook, error) {
 		return nil, err
 	}
 
-	o := &outlook{Words: spec.Words(job.English), Next: []outlookDue{}, Warnings: spec.Warnings(s, from)}
+	o := &view.Preview{Words: spec.Words(job.English), Next: []view.DueTime{}, Warnings: spec.Warnings(s, from)}
 	marker, _ := s.(job.Marker)
 	for _, due := range job.Preview(s, from, n) {
-		d := outlookDue{Due: due.In(zone).Format(time.RFC3339Nano)}
+		d := view.DueTime{Due: due.In(zone)}
 		if marker != nil {
 			d.Mark = marker.Mark(due)
 		}
@@ -50,18 +38,6 @@ func previewOf(spec *job.Spec, from time.Time, n int) (*outlook, error) {
 	}
 
 	return o, nil
-}
-
-// times converts the due times for tables.
-func (o *outlook) times() []dueView {
-	out := make([]dueView, len(o.Next))
-	for i, d := range o.Next {
-		out[i].Mark = string(d.Mark)
-		if at, err := time.Parse(time.RFC3339Nano, d.Due); err == nil {
-			out[i].Due = &at
-		}
-	}
-	return out
 }
 
 func cronCommand(c *console) *cobra.Command {
@@ -159,7 +135,7 @@ time that the clock skips, and repeat for a time that it shows twice.`,
 			return err
 		}
 
-		return f.object(c, o, o.names(), func() error {
+		return f.object(c, o, dueNames(o.Next), func() error {
 			c.notef("%s\n", o.Words)
 			for _, w := range o.Warnings {
 				c.notef("warning: %s\n", plain(w.Message))
@@ -167,24 +143,25 @@ time that the clock skips, and repeat for a time that it shows twice.`,
 			if len(o.Next) == 0 {
 				return nil
 			}
-			return dueTable(o.times(), zone, time.Now().In(zone)).print(c.out, terminalWidth(c.out), colourful(c.out))
+			return dueTable(o.Next, zone, time.Now().In(zone)).print(c.out, terminalWidth(c.out), colourful(c.out))
 		})
 	}
 
 	return cmd
 }
 
-func (o *outlook) names() string {
-	names := make([]string, len(o.Next))
-	for i, d := range o.Next {
-		names[i] = d.Due
+// dueNames lists due times for -o name.
+func dueNames(due []view.DueTime) string {
+	names := make([]string, len(due))
+	for i, d := range due {
+		names[i] = d.Due.Format(time.RFC3339Nano)
 	}
 	return strings.Join(names, "\n")
 }
 
 // cronReading is the output of `cron explain`.
 type cronReading struct {
-	*outlook
+	*view.Preview
 	Layout  string      `json:"layout"` // the order of the fields
 	Fields  []cronField `json:"fields"`
 	Elapsed bool        `json:"elapsed"` // follows elapsed time across clock changes
@@ -225,7 +202,7 @@ This needs no server.`,
 			return err
 		}
 
-		r := cronReading{outlook: o, Layout: expr.Layout(), Elapsed: expr.Elapsed()}
+		r := cronReading{Preview: o, Layout: expr.Layout(), Elapsed: expr.Elapsed()}
 		for i, text := range expr.Fields() {
 			r.Fields = append(r.Fields, cronField{cronFieldNames[i], text})
 		}
@@ -254,10 +231,10 @@ func (r *cronReading) card(now time.Time) card {
 	}
 
 	d.add("clock changes", rule)
-	for i, due := range r.times() {
-		text := both(due.Due, now)
+	for i, due := range r.Next {
+		text := both(&due.Due, now)
 		if due.Mark != "" {
-			text += ", " + due.Mark
+			text += ", " + string(due.Mark)
 		}
 		d.add([]string{"next", ""}[min(i, 1)], text)
 	}

@@ -12,23 +12,27 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"go-crontab/job"
 )
 
 // samples are jobs that show the main features, including runs that fail or are skipped.
-func samples(now time.Time) []newJob {
+func samples(now time.Time) []job.Spec {
 	first, once := now.Add(5*time.Second).Truncate(5*time.Second), now.Add(time.Minute).Truncate(time.Second)
-	return []newJob{
+	return []job.Spec{
 		{
-			Name: "hello", Every: "5s", Start: &first, Description: "Says hello, every 5 seconds",
-			Command: `echo "Hello, I was due at $GOCRONTAB_DUE"`,
+			Name: "hello", Every: job.Duration(5 * time.Second), Start: &first,
+			Description: "Says hello, every 5 seconds",
+			Command:     `echo "Hello, I was due at $GOCRONTAB_DUE"`,
 		},
 		{Name: "disk", Schedule: "* * * * *", Description: "Disk usage, each minute", Command: "df -h /"},
 		{
-			Name: "flaky", Every: "20s", Start: &first, Description: "Fails about one time in three",
-			Command: "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
+			Name: "flaky", Every: job.Duration(20 * time.Second), Start: &first,
+			Description: "Fails about one time in three",
+			Command:     "if (( RANDOM % 3 )); then echo fine; else echo 'out of luck' >&2; exit 3; fi",
 		},
 		{
-			Name: "slow", Every: "15s", Start: &first, Overlap: "skip",
+			Name: "slow", Every: job.Duration(15 * time.Second), Start: &first, Overlap: job.OverlapSkip,
 			Description: "Takes 20 seconds, so every other due time is skipped",
 			Command:     "for i in {1..20}; do echo \"step $i of 20\"; sleep 1; done",
 		},
@@ -64,7 +68,11 @@ func (d *dev) addSamples(ctx context.Context) (int, error) {
 }
 
 func (d *dev) api(m *member) *remote {
-	return &remote{console: d.console, http: http.Client{Timeout: 10 * time.Second}, server: m.url(), token: d.token}
+	r := &remote{console: d.console, server: m.url(), token: d.token}
+	if err := r.connect(10 * time.Second); err != nil {
+		panic(err) // the URL is our own
+	}
+	return r
 }
 
 // awaitReady waits until a node can change jobs. It returns false if ctx ends first.

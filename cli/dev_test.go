@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go-crontab/api/view"
+	"go-crontab/job"
 )
 
 // devCluster is a running `dev`.
@@ -105,7 +108,7 @@ func (d *devCluster) gone(limit time.Duration) {
 	await(d.t, "no process is left", limit, func() bool { return len(processes(d.home)) == 0 })
 }
 
-func (d *devCluster) cluster() (v clusterView) {
+func (d *devCluster) cluster() (v view.Cluster) {
 	d.t.Helper()
 	got := d.ask("cluster", "-o", "json")
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil {
@@ -197,14 +200,14 @@ func TestDev(t *testing.T) {
 
 	await(t, "the others go on", 15*time.Second, func() bool {
 		runs := d.runs("tick")
-		return len(runs) > 0 && runs[0].Outcome == "succeeded" && runs[0].Due.After(killed.Add(time.Second))
+		return len(runs) > 0 && runs[0].Outcome == job.Succeeded && runs[0].Due.After(killed.Add(time.Second))
 	})
 
 	d.says(victim+` has restarted, pid \d+`, 20*time.Second)
 	await(t, "three sessions again", 15*time.Second, func() bool {
 		ready := 0
 		for _, s := range d.cluster().Sessions {
-			if s.BeatAge < 2000 {
+			if s.BeatAgeMS < 2000 {
 				ready++
 			}
 		}
@@ -301,7 +304,7 @@ func TestDevStartsAgainOverItsRemains(t *testing.T) {
 
 	await(t, "the killed run is told of", 15*time.Second, func() bool {
 		runs := d.runs("long")
-		return len(runs) == 1 && runs[0].Outcome == "killed"
+		return len(runs) == 1 && runs[0].Outcome == job.Killed
 	})
 
 	d.signal(syscall.SIGTERM)

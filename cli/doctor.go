@@ -4,55 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
+	"go-crontab/api"
+	"go-crontab/api/view"
 	"go-crontab/internal/doctor"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 
 	"github.com/spf13/cobra"
 )
-
-// diagnosis is the response of GET /api/v1/doctor.
-type diagnosis struct {
-	At       time.Time       `json:"at"`
-	Node     string          `json:"node,omitempty"`
-	Version  string          `json:"version"`
-	Server   string          `json:"server"`
-	Worst    doctor.Severity `json:"worst"`
-	Findings []finding       `json:"findings"`
-	Checks   []checkDone     `json:"checks"`
-}
-
-type finding struct {
-	Check    string          `json:"check"`
-	Code     doctor.Code     `json:"code,omitempty"`
-	Area     doctor.Area     `json:"area"`
-	Severity doctor.Severity `json:"severity"`
-	Seen     string          `json:"seen"`
-	Why      string          `json:"why"`
-	Fix      string          `json:"fix"`
-	SQL      []string        `json:"sql,omitempty"`
-	Commands []string        `json:"commands,omitempty"`
-	Jobs     []jobMention    `json:"jobs,omitempty"`
-	Nodes    []string        `json:"nodes,omitempty"`
-}
-
-type jobMention struct {
-	ID   string `json:"id"`
-	App  string `json:"app"`
-	Name string `json:"name"`
-}
-
-type checkDone struct {
-	ID       string          `json:"id"`
-	Area     doctor.Area     `json:"area"`
-	About    string          `json:"about"`
-	Severity doctor.Severity `json:"severity"`
-	Skipped  string          `json:"skipped,omitempty"`
-}
 
 func doctorCommand(c *console) *cobra.Command {
 	var (
@@ -99,7 +61,7 @@ Exit code 0: no errors; there may be notices and warnings. Exit code 1: there ar
 			return err
 		}
 
-		if v.Worst == doctor.Error || strict && v.Worst == doctor.Warning {
+		if v.Worst == view.Severity(doctor.Error) || strict && v.Worst == view.Severity(doctor.Warning) {
 			return fmt.Errorf("%s", tallied(&v))
 		}
 		return nil
@@ -109,9 +71,9 @@ Exit code 0: no errors; there may be notices and warnings. Exit code 1: there ar
 }
 
 // diagnose runs the checks on a node, or directly on the database.
-func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v diagnosis, raw json.RawMessage, err error) {
+func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v view.Doctor, raw json.RawMessage, err error) {
 	if !direct && dsn == "" {
-		v, raw, err = get[diagnosis](cmd.Context(), r, "/api/v1/doctor", nil)
+		v, raw, err = get[view.Doctor](cmd.Context(), r, "/api/v1/doctor", nil)
 		if err != nil && codeOf(err) == exitFailed {
 			err = withHint(err,
 				"if no node is alive:  GOCRONTAB_DSN='user:password@tcp(host:3306)/schema' %s doctor --direct",
@@ -139,49 +101,36 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v diagno
 		return v, nil, withHint(err, "check that MySQL runs, and that the DSN is right")
 	}
 
-	raw, err = json.Marshal(v)
+	raw, err = json.Marshal(struct {
+		view.Doctor
+		Node string `json:"node,omitempty"` // no node has looked
+	}{Doctor: v})
 	return v, raw, err
 }
 
 // examine runs the checks of GET /api/v1/doctor in this process.
-func examine(ctx context.Context, db *sql.DB) (v diagnosis, err error) {
+func examine(ctx context.Context, db *sql.DB) (v view.Doctor, err error) {
 	found, err := doctor.Examine(ctx, doctor.Patient{DB: &read.DB{DB: db}})
 	if err != nil {
 		return v, err
 	}
 
-	v = diagnosis{
-		At: found.At.Time().UTC(), Version: readVersion().Version, Server: found.Server, Worst: found.Worst,
-		Findings: []finding{},
-	}
-
-	for _, f := range found.Findings {
-		one := finding{
-			Check: f.Check, Code: f.Code, Area: f.Area, Severity: f.Severity, Seen: f.Seen, Why: f.Why, Fix: f.Fix, SQL: f.SQL,
-			Commands: f.Commands, Nodes: f.Nodes,
-		}
-		for _, j := range f.Jobs {
-			one.Jobs = append(one.Jobs, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
-		}
-		v.Findings = append(v.Findings, one)
-	}
-
-	for _, c := range found.Checks {
-		v.Checks = append(v.Checks, checkDone(c))
-	}
-
+	v = *api.ViewOfReport(found)
+	v.Version = readVersion().Version
 	return v, nil
 }
 
 // printDiagnosis prints the findings for people.
-func (r *remote) printDiagnosis(v *diagnosis, all bool) {
+func (r *remote) printDiagnosis(v *view.Doctor, all bool) {
 	paint := painter(colourful(r.out))
 	colours := map[doctor.Severity]colour{
 		doctor.Error: red, doctor.Warning: yellow, doctor.Notice: blue, doctor.OK: green, doctor.Unknown: purple,
 	}
+	tint := func(s view.Severity) colour { return colours[doctor.Severity(s)] }
+
 	for i := range v.Findings {
-		f := &v.Findings[i]
-		r.printf("%s  %s  %s\n", paint(colours[f.Severity], string(f.Severity)), paint(bold, plain(f.Seen)),
+		f := v.Findings[i]
+		r.printf("%s  %s  %s\n", paint(tint(f.Severity), string(f.Severity)), paint(bold, plain(f.Seen)),
 			paint(faint, "("+plain(f.Check)+")"))
 		r.printf("    why  %s\n", plain(f.Why))
 		r.printf("    fix  %s\n", plain(f.Fix))
@@ -209,11 +158,11 @@ func (r *remote) printDiagnosis(v *diagnosis, all bool) {
 		if c.Skipped != "" {
 			skipped++
 		}
-		if all && c.Severity == doctor.OK {
-			r.printf("%s  %s  %s\n", paint(colours[c.Severity], "ok"), plain(c.About),
+		if all && doctor.Severity(c.Severity) == doctor.OK {
+			r.printf("%s  %s  %s\n", paint(tint(c.Severity), "ok"), plain(c.About),
 				paint(faint, "("+plain(c.ID)+")"))
-		} else if c.Skipped != "" && (all || c.Area != doctor.Host) {
-			r.printf("%s  %s: %s  %s\n", paint(colours[c.Severity], "skipped"), plain(c.About), plain(c.Skipped),
+		} else if c.Skipped != "" && (all || doctor.Area(c.Area) != doctor.Host) {
+			r.printf("%s  %s: %s  %s\n", paint(tint(c.Severity), "skipped"), plain(c.About), plain(c.Skipped),
 				paint(faint, "("+plain(c.ID)+")"))
 		}
 	}
@@ -228,10 +177,10 @@ func (r *remote) printDiagnosis(v *diagnosis, all bool) {
 }
 
 // tallied counts the findings by severity.
-func tallied(v *diagnosis) string {
+func tallied(v *view.Doctor) string {
 	n := map[doctor.Severity]int{}
 	for _, f := range v.Findings {
-		n[f.Severity]++
+		n[doctor.Severity(f.Severity)]++
 	}
 
 	var out []string

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"go-crontab/api/view"
 	"go-crontab/test/testdb"
 )
 
@@ -59,7 +60,7 @@ func TestDoctorLooksByItself(t *testing.T) {
 		{"doctor", "--dsn", testdb.DSN(t), "-o", "json"}, {"doctor", "--dsn", migrated(t), "-o", "json"},
 	} {
 		got := command(args...)
-		var v diagnosis
+		var v view.Doctor
 		if err := json.Unmarshal([]byte(got.out), &v); err != nil {
 			t.Fatalf("%v: %+v", err, got)
 		}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,89 +9,29 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/sse"
 
 	"github.com/spf13/cobra"
 )
 
 // eventView is an event of the cluster.
-type eventView struct {
-	ID       string     `json:"id"`
-	Kind     string     `json:"kind"`
-	At       time.Time  `json:"at"`
-	Action   string     `json:"action"`
-	App      string     `json:"app"`
-	Job      string     `json:"job"`
-	Name     string     `json:"name"`
-	What     string     `json:"what"`
-	Who      string     `json:"who"`
-	Reason   string     `json:"reason"`
-	Run      *runView   `json:"run"`
-	Counts   []runCount `json:"counts"`
-	Other    *runCount  `json:"other"`
-	Backfill *struct {
-		ID      string `json:"id"`
-		Total   int64  `json:"total"`
-		Planned int64  `json:"planned"`
-		LeftOut int64  `json:"left_out"`
-	} `json:"backfill"`
-	Alert *struct {
-		Rule    string `json:"rule"`
-		Event   string `json:"event"`
-		Summary string `json:"summary"`
-	} `json:"alert"`
-}
+type eventView struct{ view.Event }
 
-// runCount counts the started and ended runs of a job, or of several jobs if the name is empty.
-type runCount struct {
-	App, Job string
-	n        []struct {
-		what string
-		n    int64
-	}
-}
-
-// UnmarshalJSON keeps all counters in order, including unknown ones.
-func (c *runCount) UnmarshalJSON(b []byte) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-
-		var v any
-		if err := d.Decode(&v); err != nil {
-			return err
-		}
-
-		switch v := v.(type) {
-		case string:
-			switch name {
-			case "app":
-				c.App = v
-			case "job":
-				c.Job = v
-			}
-		case float64:
-			c.n = append(c.n, struct {
-				what string
-				n    int64
-			}{fmt.Sprint(name), int64(v)})
-		}
-	}
-
-	return nil
-}
-
-func (c *runCount) String() string {
+// countsOf describes the started and ended runs of a job, or of several jobs.
+func countsOf(c *view.RunCounts) string {
 	var parts []string
-	for _, k := range c.n {
-		parts = append(parts, fmt.Sprintf("%d %s", k.n, k.what))
+	for _, k := range []struct {
+		n    int64
+		what string
+	}{
+		{c.Started, "started"}, {c.Succeeded, "succeeded"}, {c.Failed, "failed"}, {c.TimedOut, "timed_out"},
+		{c.Killed, "killed"}, {c.Lost, "lost"}, {c.Skipped, "skipped"}, {c.Missed, "missed"},
+		{c.Superseded, "superseded"},
+	} {
+		if k.n != 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k.n, k.what))
+		}
 	}
 	return strings.Join(parts, ", ")
 }
@@ -245,24 +184,24 @@ func (e *eventView) lines(paint func(colour, string) string, zone *time.Location
 	case e.Kind == "runs":
 		out := ""
 		for i := range e.Counts {
-			out += line(e.Counts[i].App+"/"+e.Counts[i].Job, e.Counts[i].String())
+			out += line(e.Counts[i].App+"/"+e.Counts[i].Job, countsOf(e.Counts[i]))
 		}
 		if e.Other != nil {
-			out += line("other jobs", e.Other.String())
+			out += line("other jobs", countsOf(e.Other))
 		}
 		return out
 	case e.Run != nil:
-		ending := e.Run.ending()
+		ending := ending(e.Run)
 		more := []string{paint(outcomeColour(ending), ending), plain(e.Run.Reason)}
 		if e.Run.Count > 1 {
 			more = append(more, fmt.Sprintf("%d due times", e.Run.Count))
 		}
 		if e.Run.Started != nil {
-			more = append(more, e.Run.late()+" late")
+			more = append(more, late(e.Run)+" late")
 		}
 		return line(of, append(more, plain(e.Run.Node), e.Run.ID)...)
 	case e.Alert != nil:
-		return line(of, plain(e.Alert.Rule+": "+e.Alert.Event), plain(e.Alert.Summary), plain(e.Reason))
+		return line(of, plain(e.Alert.Rule+": "+string(e.Alert.Event)), plain(e.Alert.Summary), plain(e.Reason))
 	case e.Backfill != nil:
 		return line(of, fmt.Sprintf("%d of %d due times", e.Backfill.Planned+e.Backfill.LeftOut, e.Backfill.Total))
 	}

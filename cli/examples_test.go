@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go-crontab/api/view"
 )
 
 // TestExampleJobs applies each file of examples/jobs as its first lines say, twice, and runs every
@@ -41,7 +43,7 @@ func TestExampleJobs(t *testing.T) {
 		t.Errorf("the same files again: %+v", got)
 	}
 
-	var jobs page[struct {
+	var jobs view.Page[struct {
 		Name    string
 		Command string
 	}]

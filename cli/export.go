@@ -12,21 +12,12 @@ import (
 	"strings"
 
 	"go-crontab/api"
+	"go-crontab/api/view"
 	"go-crontab/internal/manifest"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
-
-// exportPage is a page of jobs in the file format.
-type exportPage struct {
-	Items      []json.RawMessage `json:"items"`
-	Unreadable []struct {
-		App   string `json:"app"`
-		Name  string `json:"name"`
-		Error string `json:"error"`
-	} `json:"unreadable"`
-	Next string `json:"next"`
-}
 
 func exportCommand(c *console) *cobra.Command {
 	var app, label string
@@ -131,7 +122,7 @@ func (r *remote) export(
 	}
 
 	for {
-		page, _, err := get[exportPage](ctx, r, "/api/v1/export", q)
+		page, _, err := get[view.Export](ctx, r, "/api/v1/export", q)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -232,10 +223,7 @@ func (r *remote) namedBy(
 
 func (r *remote) exportGroups(ctx context.Context, names []string) (out []json.RawMessage, err error) {
 	for _, name := range names {
-		g, _, err := get[struct {
-			Name  string `json:"name"`
-			Slots int    `json:"slots"`
-		}](ctx, r, "/api/v1/groups/"+url.PathEscape(name), nil)
+		g, _, err := get[job.GroupSpec](ctx, r, "/api/v1/groups/"+url.PathEscape(name), nil)
 		if isStatus(err, http.StatusNotFound) {
 			continue // deleted since
 		}
@@ -255,7 +243,7 @@ func (r *remote) exportGroups(ctx context.Context, names []string) (out []json.R
 
 func (r *remote) exportCalendars(ctx context.Context, names []string, o *manifest.Objects) (left []string, err error) {
 	for _, name := range names {
-		v, raw, err := get[calendarView](ctx, r, calendarPath(name), nil)
+		v, raw, err := get[view.Calendar](ctx, r, calendarPath(name), nil)
 		switch {
 		case isStatus(err, http.StatusNotFound):
 			continue

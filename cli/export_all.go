@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"go-crontab/api/view"
 )
 
 // everything is a limit larger than any list.
@@ -47,7 +49,7 @@ func stamp(t *time.Time) string {
 // exportSecrets prints, as comments, commands that create the secrets. Nobody can read their
 // values. They come first, because other objects name them.
 func (r *remote) exportSecrets(ctx context.Context) error {
-	secrets, _, err := list[secretView](ctx, r, secretsPath, nil, everything)
+	secrets, _, err := list[view.Secret](ctx, r, secretsPath, nil, everything)
 	if err != nil {
 		return err
 	}
@@ -94,17 +96,17 @@ func (r *remote) noteJobPauses(ctx context.Context, n *notes) error {
 }
 
 func (r *remote) noteHandlers(ctx context.Context, n *notes) error {
-	handlers, _, err := get[page[handlerView]](ctx, r, handlersPath, nil)
+	handlers, _, err := get[view.Page[handlerView]](ctx, r, handlersPath, nil)
 	for _, h := range handlers.Items {
 		if h.Disabled {
-			n.add("handler disable "+quote(h.Handler), "--reason", h.Reason)
+			n.add("handler disable "+quote(h.Key), "--reason", h.Reason)
 		}
 	}
 	return err
 }
 
 func (r *remote) noteNodes(ctx context.Context, n *notes) error {
-	nodes, _, err := get[page[nodeView]](ctx, r, nodesPath, nil)
+	nodes, _, err := get[view.Page[nodeView]](ctx, r, nodesPath, nil)
 	for _, v := range nodes.Items {
 		if v.Cordoned {
 			n.add("node cordon --absent-ok "+quote(v.Name), "--reason", v.Reason)
@@ -119,10 +121,10 @@ func (r *remote) noteSilences(ctx context.Context, n *notes) error {
 		switch {
 		case s.Over:
 		case s.Job != "":
-			n.add("alert silence add", "--job", s.App+"/"+s.Job, "--rule", s.Rule, "--until", stamp(s.Until),
+			n.add("alert silence add", "--job", s.App+"/"+s.Job, "--rule", s.Rule, "--until", stamp(&s.Until),
 				"--reason", s.Reason)
 		default:
-			n.add("alert silence add", "--app", s.App, "--rule", s.Rule, "--until", stamp(s.Until), "--reason",
+			n.add("alert silence add", "--app", s.App, "--rule", s.Rule, "--until", stamp(&s.Until), "--reason",
 				s.Reason)
 		}
 	}
@@ -136,7 +138,7 @@ func (r *remote) noteTokens(ctx context.Context, n *notes) error {
 		if t.State != "" && t.State != "active" {
 			continue
 		}
-		flags := []string{"--role", t.Role}
+		flags := []string{"--role", string(t.Role)}
 		for _, app := range t.Apps {
 			flags = append(flags, "--app", app)
 		}
@@ -157,9 +159,8 @@ func (r *remote) noteBackfills(ctx context.Context, n *notes) error {
 		if j, _, err := get[jobView](ctx, r, "/api/v1/jobs/"+b.JobID, nil); err == nil {
 			of = j.App + "/" + j.Name
 		}
-		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it finish on this cluster", of, stamp(b.From),
-			stamp(b.To),
-			b.progress()))
+		n.say(fmt.Sprintf("the backfill of %s from %s to %s: %s; let it finish on this cluster", of, stamp(&b.From),
+			stamp(&b.To), b.progress()))
 	}
 
 	return err

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"go-crontab/client"
 )
 
 func TestCronNext(t *testing.T) {
@@ -915,7 +918,11 @@ jobs:
 func (s *server) post(t *testing.T, path, body string) string {
 	t.Helper()
 	r := &remote{console: &console{}, server: s.url, token: s.token()}
-	raw, err := r.call(t.Context(), http.MethodPost, path, nil, document{media: "application/json", data: []byte(body)})
+	if err := r.connect(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := r.call(t.Context(), http.MethodPost, path, nil,
+		client.Document{Media: "application/json", Data: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,17 +6,10 @@ import (
 	"net/url"
 	"strconv"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
-
-// groupView is a group of jobs that share slots.
-type groupView struct {
-	Name      string `json:"name"`
-	Slots     int    `json:"slots"`
-	Executing int    `json:"executing"`
-	Waiting   int    `json:"waiting"`
-	Jobs      int    `json:"jobs"`
-}
 
 const groupsPath = "/api/v1/groups"
 
@@ -36,7 +29,7 @@ func groupList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		groups, raw, err := list[groupView](cmd.Context(), r, groupsPath, nil, 0)
+		groups, raw, err := list[view.Group](cmd.Context(), r, groupsPath, nil, 0)
 		if err != nil {
 			return err
 		}
@@ -82,7 +75,7 @@ goes to the run with the highest priority, then the earliest due time.`,
 			return usageError("SLOTS %q: want a whole number, such as 3", args[1])
 		}
 
-		g, raw, err := ask[groupView](cmd.Context(), r, http.MethodPut, groupPath(args[0]), nil,
+		g, raw, err := ask[view.Group](cmd.Context(), r, http.MethodPut, groupPath(args[0]), nil,
 			map[string]int{"slots": slots})
 		if err != nil {
 			return err

@@ -7,19 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
 // handlerView is a handler, with the nodes that have it and the number of jobs that use it.
-type handlerView struct {
-	Handler  string     `json:"handler"`
-	Nodes    []string   `json:"nodes"`
-	Jobs     int        `json:"jobs"`
-	Disabled bool       `json:"disabled"`
-	Reason   string     `json:"reason"`
-	By       string     `json:"by"`
-	Since    *time.Time `json:"since"`
-}
+type handlerView struct{ view.Handler }
 
 const handlersPath = "/api/v1/handlers"
 
@@ -44,7 +38,7 @@ func handlerList(c *console) *cobra.Command {
 			return err
 		}
 
-		return r.list(raw, func(i int) string { return handlers[i].Handler }, func() error {
+		return r.list(raw, func(i int) string { return handlers[i].Key }, func() error {
 			if len(handlers) == 0 {
 				c.notef("There are no handlers. A program that embeds a node registers them.\n")
 				return nil
@@ -59,7 +53,7 @@ func handlerList(c *console) *cobra.Command {
 
 			for _, h := range handlers {
 				state := h.state()
-				t.add(text(h.Handler), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)),
+				t.add(text(h.Key), cell{state, statusColour(state)}, text(fmt.Sprint(h.Jobs)),
 					text(strings.Join(h.Nodes, ", ")), text(h.why(c.now())))
 			}
 			return r.table(t)
@@ -82,7 +76,7 @@ func (h *handlerView) state() string {
 
 // why returns the reason, the author and the age of a disabled state.
 func (h *handlerView) why(now time.Time) string {
-	n := nodeView{Cordoned: h.Disabled, Reason: h.Reason, By: h.By, Since: h.Since}
+	n := nodeView{view.Node{Cordoned: h.Disabled, Reason: h.Reason, By: h.By, Since: h.Since}}
 	return n.why(now)
 }
 
@@ -112,8 +106,8 @@ skipped with this reason.`
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, h.Handler, func() error {
-			c.printf("%s handler %s, used by %s\n", done, plain(h.Handler), counted(h.Jobs, "job"))
+		return r.object(c, raw, h.Key, func() error {
+			c.printf("%s handler %s, used by %s\n", done, plain(h.Key), counted(h.Jobs, "job"))
 			return nil
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/crontab"
 	"go-crontab/internal/manifest"
 	"go-crontab/job"
@@ -38,8 +39,8 @@ type imported struct {
 	file string
 	crontab.Entry
 	object  json.RawMessage // the job in the file format
-	action  string          // created, updated or unchanged; empty if no server was asked
-	outlook *outlook
+	action  job.Applying    // created, updated or unchanged; empty if no server was asked
+	outlook *view.Preview
 }
 
 // importReport is the output of -o json.
@@ -59,9 +60,9 @@ type importedJob struct {
 	Line  int             `json:"line"`
 	Text  string          `json:"text"`
 	Words string          `json:"words"`
-	Next  []outlookDue    `json:"next"`
+	Next  []view.DueTime  `json:"next"`
 	Notes []problem.Text  `json:"notes,omitempty"`
-	Does  string          `json:"action,omitempty"` // see imported.action
+	Does  job.Applying    `json:"action,omitempty"` // see imported.action
 	Job   json.RawMessage `json:"job"`
 }
 
@@ -399,7 +400,7 @@ func labelOf(file string) crontabLabel {
 }
 
 // isMine reports whether an existing job was imported from the crontab of a line.
-func (l *imported) isMine(o *appliedObject) bool {
+func (l *imported) isMine(o *view.AppliedJob) bool {
 	if l.Job.Labels == nil {
 		return false
 	}
@@ -408,7 +409,7 @@ func (l *imported) isMine(o *appliedObject) bool {
 		switch {
 		case c.Field == "labels.crontab" && shownValue(c.Was) != labelOf(l.file).before:
 			return false
-		case c.Field == "labels.crontab" && slices.ContainsFunc(o.Changes, func(c appliedField) bool {
+		case c.Field == "labels.crontab" && slices.ContainsFunc(o.Changes, func(c job.Change) bool {
 			return c.Field == "command" || c.Field == "stdin"
 		}):
 			return false // it may come from another machine
@@ -558,18 +559,18 @@ func refusedLines(report *importReport) error {
 }
 
 // conflicts returns an error if the import would replace jobs that do not come from these crontabs.
-func (f *importFlags) conflicts(lines []imported, would appliedView) error {
+func (f *importFlags) conflicts(lines []imported, would view.Apply) error {
 	if f.replace {
 		return nil
 	}
 
 	var text string
 	for i := range would.Jobs {
-		o := &would.Jobs[i]
+		o := would.Jobs[i]
 		if o.Action == "updated" && !lines[i].isMine(o) {
 			at := manifest.Place{File: lines[i].file, Line: lines[i].Line}
 			text += fmt.Sprintf("\n  %s: the job %s exists and was not imported from this crontab",
-				plain(at.String()), plain(o.fullName("")))
+				plain(at.String()), plain(appliedName(o, "")))
 		}
 	}
 
@@ -584,8 +585,8 @@ func (f *importFlags) conflicts(lines []imported, would appliedView) error {
 
 // applyAt applies the lines, provided that the jobs still have the versions of the dry run.
 func (r *remote) applyAt(
-	cmd *cobra.Command, lines []imported, would appliedView,
-) (appliedView, json.RawMessage, error) {
+	cmd *cobra.Command, lines []imported, would view.Apply,
+) (view.Apply, json.RawMessage, error) {
 	set := &manifest.Set{}
 	for i := range lines {
 		version := int64(0)
@@ -595,7 +596,7 @@ func (r *remote) applyAt(
 		object := append(slices.Clone(lines[i].object[:len(lines[i].object)-1]),
 			fmt.Sprintf(`,"version":%d}`, version)...)
 		if err := set.Add("jobs", manifest.Place{File: lines[i].file, Line: lines[i].Line}, object); err != nil {
-			return appliedView{}, nil, err
+			return view.Apply{}, nil, err
 		}
 	}
 
@@ -657,11 +658,8 @@ func (r *remote) showLine(l *imported) {
 	add("about", s.Description, faint)
 	add("due", l.outlook.Words, "")
 	var next []string
-	for _, d := range l.outlook.times() {
-		if d.Due == nil {
-			continue
-		}
-		next = append(next, whole(d.Due, d.Due.Location())+strings.TrimRight(" "+d.Mark, " "))
+	for _, d := range l.outlook.Next {
+		next = append(next, whole(&d.Due, d.Due.Location())+strings.TrimRight(" "+string(d.Mark), " "))
 	}
 
 	add("next", strings.Join(next, ", "), "")
@@ -687,7 +685,7 @@ func (r *remote) noteAll(report *importReport) {
 }
 
 // showImported prints the result of the import.
-func (r *remote) showImported(lines []imported, report *importReport, done appliedView, raw json.RawMessage) error {
+func (r *remote) showImported(lines []imported, report *importReport, done view.Apply, raw json.RawMessage) error {
 	if r.format != "table" {
 		if r.format == "name" {
 			for _, l := range lines {
@@ -703,7 +701,7 @@ func (r *remote) showImported(lines []imported, report *importReport, done appli
 		l := &lines[i]
 		action := "unchanged"
 		if i < len(done.Jobs) {
-			action = done.Jobs[i].Action
+			action = string(done.Jobs[i].Action)
 		}
 		r.printf("%-9s  %s  %s\n", action, plain(l.Job.App+"/"+l.Job.Name),
 			painter(colourful(r.out))(faint, plain(l.outlook.Words)))

@@ -159,7 +159,7 @@ func nextDue(j *jobView, now time.Time) string {
 	case j.NextDue != nil:
 		return ", next due " + both(j.NextDue, now)
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Scope != "job":
-		return ", but " + plain(j.Pause.what()) + " is paused: no scheduled runs until it is resumed"
+		return ", but " + plain(whatPaused(j.Pause)) + " is paused: no scheduled runs until it is resumed"
 	case j.Status == "paused" && j.Pause != nil && j.Pause.Until != nil:
 		return ", no scheduled runs until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
@@ -216,8 +216,8 @@ func jobRemove(c *console) *cobra.Command {
 // completeJobs completes names of jobs, if a server answers quickly.
 func completeJobs(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
-		if r.settle(cmd) != nil {
+		r, ok := completing(c, cmd)
+		if !ok {
 			return nil, cobra.ShellCompDirectiveError
 		}
 

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"go-crontab/job/problem"
+	"go-crontab/api/view"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
@@ -97,28 +97,10 @@ affect the others; the exit code is then 4.`
 }
 
 // bulkView is the result for the selected jobs.
-type bulkView struct {
-	DryRun    bool              `json:"dry_run"`
-	Changed   int               `json:"changed"`
-	Unchanged int               `json:"unchanged"`
-	Refused   int               `json:"refused"`
-	Matched   *int              `json:"matched,omitempty"`
-	AtLeast   bool              `json:"at_least,omitempty"`
-	Items     []json.RawMessage `json:"items"`
-	Next      string            `json:"next,omitempty"`
+type bulkView struct{ view.Bulk }
 
-	jobs []bulkJob
-}
-
-type bulkJob struct {
-	ID     string       `json:"id"`
-	App    string       `json:"app"`
-	Name   string       `json:"name"`
-	Result string       `json:"result"`
-	Why    problem.Text `json:"why"`
-}
-
-func (j *bulkJob) fullName() string {
+// bulkName returns the name of a job as shown to people.
+func bulkName(j *view.BulkItem) string {
 	if j.Name == "" { // no job has this id
 		return j.ID
 	}
@@ -126,17 +108,9 @@ func (j *bulkJob) fullName() string {
 }
 
 // add adds the response to the next request.
-func (v *bulkView) add(p bulkView) error {
-	for _, item := range p.Items {
-		var j bulkJob
-		if err := json.Unmarshal(item, &j); err != nil {
-			return fmt.Errorf("cannot read the response: %w", err)
-		}
-		v.jobs = append(v.jobs, j)
-	}
+func (v *bulkView) add(p *bulkView) {
 	v.Changed, v.Unchanged, v.Refused = v.Changed+p.Changed, v.Unchanged+p.Unchanged, v.Refused+p.Refused
 	v.Items, v.Next, v.Matched, v.AtLeast = append(v.Items, p.Items...), p.Next, p.Matched, p.AtLeast
-	return nil
 }
 
 // selected changes the jobs of the filter. It returns false if there is no filter.
@@ -159,7 +133,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 		}
 
 		would, err := b.try(ctx, r, query, body)
-		if err == nil && len(would.jobs) == 0 {
+		if err == nil && len(would.Items) == 0 {
 			err = r.noApp(ctx, b.filter.app)
 		}
 		if err != nil || would.Changed == 0 && would.Next == "" {
@@ -172,22 +146,22 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 
 	if b.dryRun {
 		would, err := b.try(ctx, r, query, body)
-		if err == nil && len(would.jobs) == 0 {
+		if err == nil && len(would.Items) == 0 {
 			err = r.noApp(ctx, b.filter.app)
 		}
 		return true, b.tell(r, would, err)
 	}
 
-	v := bulkView{Items: []json.RawMessage{}}
+	v := bulkView{view.Bulk{Items: []view.BulkItem{}}}
 	for {
 		p, _, err := once[bulkView](ctx, r, "/api/v1/bulk/"+b.action, query, body)
 		if err != nil && v.Changed > 0 { // repeating the command is safe: jobs already changed stay as they are
 			err = fmt.Errorf("%w\n  %s before that: %s", err, counted(v.Changed, "job"), b.done)
 		}
 		if err == nil {
-			err = v.add(p)
+			v.add(&p)
 		}
-		if err == nil && len(v.jobs) == 0 {
+		if err == nil && len(v.Items) == 0 {
 			err = r.noApp(ctx, b.filter.app)
 		}
 
@@ -200,19 +174,19 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 }
 
 func (b *bulk) try(ctx context.Context, r *remote, query url.Values, body any) (bulkView, error) {
-	v := bulkView{DryRun: true, Items: []json.RawMessage{}}
+	v := bulkView{view.Bulk{DryRun: true, Items: []view.BulkItem{}}}
 	query.Set("dry_run", "true")
 	p, _, err := ask[bulkView](ctx, r, http.MethodPost, "/api/v1/bulk/"+b.action, query, body)
 	query.Del("dry_run")
 	if err == nil {
-		err = v.add(p)
+		v.add(&p)
 	}
 	return v, err
 }
 
 // matching returns the number of selected jobs in words.
 func (v *bulkView) matching() string {
-	n := len(v.jobs)
+	n := len(v.Items)
 	if v.Matched != nil {
 		n = *v.Matched
 	}
@@ -229,10 +203,10 @@ func (v *bulkView) matching() string {
 // first lists the first names.
 func (v *bulkView) first(most int) string {
 	var names []string
-	for i := range v.jobs[:min(most, len(v.jobs))] {
-		names = append(names, plain(v.jobs[i].fullName()))
+	for i := range v.Items[:min(most, len(v.Items))] {
+		names = append(names, plain(bulkName(&v.Items[i])))
 	}
-	if len(v.jobs) > most || v.Next != "" {
+	if len(v.Items) > most || v.Next != "" {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
@@ -244,9 +218,9 @@ func (b *bulk) tell(r *remote, v bulkView, err error) error {
 		return err
 	}
 	if r.format == "name" {
-		for i := range v.jobs {
-			if v.jobs[i].Result == "changed" {
-				r.printf("%s\n", v.jobs[i].fullName())
+		for i := range v.Items {
+			if v.Items[i].Result == "changed" {
+				r.printf("%s\n", bulkName(&v.Items[i]))
 			}
 		}
 	} else if err := r.object(r.console, v, "", func() error { b.print(r, &v); return nil }); err != nil {
@@ -260,18 +234,18 @@ func (b *bulk) tell(r *remote, v bulkView, err error) error {
 }
 
 func (b *bulk) print(r *remote, v *bulkView) {
-	if len(v.jobs) == 0 {
+	if len(v.Items) == 0 {
 		r.notef("No jobs match.\n")
 		return
 	}
 	if v.DryRun {
 		t := &table{columns: []column{{head: "JOB", shrink: true}, {head: "WOULD BE"}, {head: "WHY", shrink: true}}}
-		for i := range v.jobs {
-			j := &v.jobs[i]
-			words := map[string]cell{
+		for i := range v.Items {
+			j := &v.Items[i]
+			words := map[job.BulkResult]cell{
 				"changed": {b.done, yellow}, "unchanged": {"unchanged", faint}, "refused": {"refused", red},
 			}
-			t.add(text(j.fullName()), words[j.Result], text(j.Why.Message))
+			t.add(text(bulkName(j)), words[j.Result], text(whyRefused(j)))
 		}
 
 		_ = r.table(t)
@@ -283,9 +257,9 @@ func (b *bulk) print(r *remote, v *bulkView) {
 		return
 	}
 
-	for i := range v.jobs {
-		if j := &v.jobs[i]; j.Result == "refused" {
-			r.notef("%s could not be %s: %s\n", plain(j.fullName()), b.done, plain(j.Why.Message))
+	for i := range v.Items {
+		if j := &v.Items[i]; j.Result == "refused" {
+			r.notef("%s could not be %s: %s\n", plain(bulkName(j)), b.done, plain(whyRefused(j)))
 		}
 	}
 
@@ -300,11 +274,19 @@ func (b *bulk) print(r *remote, v *bulkView) {
 	r.printf("%s\n", said)
 }
 
-func (v *bulkView) only(result string) string {
-	for i := range v.jobs {
-		if v.jobs[i].Result == result {
-			return v.jobs[i].fullName()
+func (v *bulkView) only(result job.BulkResult) string {
+	for i := range v.Items {
+		if v.Items[i].Result == result {
+			return bulkName(&v.Items[i])
 		}
 	}
 	return ""
+}
+
+// whyRefused returns the reason of a refusal, if it is one.
+func whyRefused(j *view.BulkItem) string {
+	if j.Why == nil {
+		return ""
+	}
+	return j.Why.Message
 }

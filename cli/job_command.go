@@ -8,19 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
-
-// commandOptions are the options of a command in the API.
-type commandOptions struct {
-	User         string            `json:"user,omitempty"`
-	Dir          string            `json:"dir,omitempty"`
-	Env          map[string]string `json:"env,omitempty"`
-	Stdin        string            `json:"stdin,omitempty"`
-	SuccessCodes []int             `json:"success_codes,omitempty"`
-	Grace        string            `json:"grace,omitempty"`
-	Limits       map[string]any    `json:"limits,omitempty"`
-}
 
 // commandFlags are the flags of `job add` that need conversion.
 type commandFlags struct {
@@ -28,33 +19,32 @@ type commandFlags struct {
 	stdinFile   string
 }
 
-func (f *commandFlags) flags(cmd *cobra.Command, o *commandOptions) {
+func (f *commandFlags) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.User, "user", "",
+	flags.String("user", "",
 		"run the command as this user or user:group, by name or id (default set by the node)")
-	flags.StringVar(&o.Dir, "dir", "", "working folder of the command, an absolute path (default the user's home)")
+	flags.String("dir", "", "working folder of the command, an absolute path (default the user's home)")
 	flags.StringArrayVar(&f.env, "env", nil,
 		"environment variable, NAME=value, visible to everyone who may see the job; may be repeated")
-	flags.StringVar(&o.Stdin, "stdin", "", "text for the command's standard input (default none)")
+	flags.String("stdin", "", "text for the command's standard input (default none)")
 	flags.StringVar(&f.stdinFile, "stdin-file", "", "file on this machine with the text for --stdin")
-	flags.IntSliceVar(&o.SuccessCodes, "success-codes", nil, "exit codes that count as success (default 0)")
-	flags.StringVar(&o.Grace, "grace", "", "time from SIGTERM to SIGKILL when the command is killed (default 5s)")
+	flags.IntSlice("success-codes", nil, "exit codes that count as success (default 0)")
+	flags.String("grace", "", "time from SIGTERM to SIGKILL when the command is killed (default 5s)")
 	flags.StringSliceVar(&f.limits, "limit", nil,
 		`limit, NAME=value: memory, cpu, pids for the whole command; open_files, cpu_seconds, file_size,
 address_space, core for each process; may be repeated, or separated by commas`)
 }
 
 // complete converts the remaining flags.
-func (f *commandFlags) complete(o *commandOptions) error {
+func (f *commandFlags) complete(body map[string]any) error {
+	env, limits := map[string]string{}, map[string]any{}
 	for _, pair := range f.env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			return usageError("--env %q: want NAME=value", pair)
 		}
-		if o.Env == nil {
-			o.Env = map[string]string{}
-		}
-		o.Env[name] = value
+		env[name] = value
+		body["env"] = env
 	}
 
 	for _, pair := range f.limits {
@@ -62,16 +52,14 @@ func (f *commandFlags) complete(o *commandOptions) error {
 		if !ok {
 			return usageError("--limit %q: want NAME=value, such as memory=512MiB", pair)
 		}
-		if o.Limits == nil {
-			o.Limits = map[string]any{}
-		}
-		o.Limits[name] = numberOrText(value)
+		limits[name] = numberOrText(value)
+		body["limits"] = limits
 	}
 
 	if f.stdinFile == "" {
 		return nil
 	}
-	if o.Stdin != "" {
+	if body["stdin"] != nil {
 		return usageError("--stdin and --stdin-file cannot be combined")
 	}
 
@@ -80,7 +68,9 @@ func (f *commandFlags) complete(o *commandOptions) error {
 		return usageError("--stdin-file: %w", err)
 	}
 
-	o.Stdin = string(text)
+	if len(text) > 0 {
+		body["stdin"] = string(text)
+	}
 	return nil
 }
 
@@ -94,7 +84,7 @@ func numberOrText(s string) any {
 }
 
 // commandCard adds the non-default options.
-func commandCard(d *card, o *commandOptions) {
+func commandCard(d *card, o *job.CommandOptions) {
 	d.add("user", o.User)
 	d.add("dir", o.Dir)
 	for i, name := range slices.Sorted(maps.Keys(o.Env)) {
@@ -108,10 +98,15 @@ func commandCard(d *card, o *commandOptions) {
 		d.add("success", "exit codes "+strings.Trim(strings.ReplaceAll(fmt.Sprint(o.SuccessCodes), " ", ", "), "[]"))
 	}
 
-	d.add("grace", o.Grace)
+	d.add("grace", lengthOf(o.Grace))
+
+	byName := map[string]any{}
+	if text, err := json.Marshal(o.Limits); err == nil {
+		_ = json.Unmarshal(text, &byName)
+	}
 	var limits []string
-	for _, name := range slices.Sorted(maps.Keys(o.Limits)) {
-		limits = append(limits, fmt.Sprintf("%s=%v", name, o.Limits[name]))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		limits = append(limits, fmt.Sprintf("%s=%v", name, byName[name]))
 	}
 
 	d.add("limits", strings.Join(limits, ", "))

@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"strings"
 
+	"go-crontab/api/view"
+	"go-crontab/client"
 	"go-crontab/internal/manifest"
 
 	"github.com/spf13/cobra"
@@ -149,7 +151,7 @@ func (e *jobEditing) keep(err error) error {
 
 // text returns the job in the file format.
 func (e *jobEditing) text(ctx context.Context) (string, error) {
-	page, _, err := get[exportPage](ctx, e.remote, "/api/v1/export", url.Values{"job_id": {e.id}})
+	page, _, err := get[view.Export](ctx, e.remote, "/api/v1/export", url.Values{"job_id": {e.id}})
 	if err != nil {
 		return "", err
 	}
@@ -364,9 +366,10 @@ func saysPaused(text string) bool {
 
 // rename replaces the definition under the id of the job, because the name changes.
 func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
-	at := http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(e.version))}}
-	_, raw, err := e.sendWith(ctx, at, http.MethodPut, "/api/v1/jobs/"+e.id,
-		nil, document{media: "application/json", data: object})
+	_, raw, err := e.send(ctx, client.Request{
+		Method: http.MethodPut, Path: "/api/v1/jobs/" + e.id,
+		Body: client.Document{Media: "application/json", Data: object}, Match: fmt.Sprintf("%q", fmt.Sprint(e.version)),
+	})
 	var p *apiProblem
 	if errors.As(err, &p) {
 		for i := range p.Errors {

@@ -6,26 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
-
-// explanationView explains why a job did or did not run at a time.
-type explanationView struct {
-	Cause  string    `json:"cause"`
-	Answer string    `json:"answer"`
-	Runs   []runView `json:"runs"`
-	Before *dueView  `json:"before"`
-	After  *dueView  `json:"after"`
-
-	Pause   *pauseView  `json:"pause"`
-	Changed *changeView `json:"changed"`
-}
-
-// changeView is the time and the author of a definition's change.
-type changeView struct {
-	At *time.Time `json:"at"`
-	By string     `json:"by"`
-}
 
 func jobExplain(c *console) *cobra.Command {
 	at := ""
@@ -46,7 +30,7 @@ id.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		j, _, err := findJob(cmd.Context(), r, args[0])
 		if codeOf(err) == exitNotFound && strings.Trim(args[0], "0123456789") == "" {
-			j, err = jobView{ID: args[0], App: "job", Name: args[0]}, nil // possibly deleted
+			j.ID, j.App, j.Name, err = args[0], "job", args[0], nil // possibly deleted
 		}
 		if err != nil {
 			return err
@@ -60,7 +44,7 @@ id.`,
 			return usageError("--at %w", err)
 		}
 
-		e, raw, err := get[explanationView](cmd.Context(), r, j.path()+"/explain",
+		e, raw, err := get[view.Explanation](cmd.Context(), r, j.path()+"/explain",
 			url.Values{"at": {t.Format(time.RFC3339Nano)}})
 		if err != nil {
 			return err
@@ -71,19 +55,19 @@ id.`,
 				plain(timesIn(e.Answer, c.zone())))
 			for _, around := range []struct {
 				word string
-				due  *dueView
+				due  *view.DueTime
 			}{{"before", e.Before}, {"after", e.After}} {
-				if around.due != nil && around.due.Due != nil {
+				if around.due != nil {
 					c.notef("%-17s %s\n", fmt.Sprintf("due time %s:", around.word),
-						bothClocks(around.due.Due, j.zone(), c.zone()))
+						bothClocks(&around.due.Due, j.zone(), c.zone()))
 				}
 			}
 
 			if e.Pause != nil {
-				c.notef("%-17s %s\n", plain(e.Pause.what())+" paused:", plain(e.Pause.words(c.now())))
+				c.notef("%-17s %s\n", plain(whatPaused(e.Pause))+" paused:", plain(pauseWords(e.Pause, c.now())))
 			}
 			if e.Changed != nil {
-				c.notef("%-17s %s by %s\n", "changed later:", absolute(e.Changed.At, c.zone()), plain(e.Changed.By))
+				c.notef("%-17s %s by %s\n", "changed later:", absolute(&e.Changed.At, c.zone()), plain(e.Changed.By))
 			}
 			return nil
 		})

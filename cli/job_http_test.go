@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -78,12 +79,12 @@ func TestAddHTTPSendsWhatWasGiven(t *testing.T) {
 func TestHTTPCard(t *testing.T) {
 	t.Parallel()
 
-	j := jobView{Name: "hook", HTTP: &job.HTTP{
+	j := jobView{view.Job{Spec: job.Spec{Name: "hook", HTTP: &job.HTTP{
 		Method: "POST", URL: "https://example.com/hook", Headers: map[string]string{"B": "2", "A": "1"},
 		Body: "one\ntwo", Expect: []string{"2xx", "404"}, Redirects: 2,
 		Sign: &job.HTTPSign{Secret: "billing"},
 		TLS:  &job.HTTPTLS{CA: "x", ServerName: "in.example", ClientCert: "x", ClientKey: "key"},
-	}}
+	}}}}
 
 	var b strings.Builder
 	r := &remote{console: &console{out: &b}}
@@ -152,9 +153,9 @@ func TestServeHTTPJobs(t *testing.T) {
 		}
 
 		await(t, "the run", 10*time.Second,
-			func() bool { return len(n.runs(secret)) == 1 && n.runs(secret)[0].Outcome != "" })
+			func() bool { return len(n.runs(secret)) == 1 && n.runs(secret)[0].Outcome != 0 })
 		r := n.runs(secret)[0]
-		if r.Outcome != "succeeded" || r.Reason != "HTTP 200 OK" {
+		if r.Outcome != job.Succeeded || r.Reason != "HTTP 200 OK" {
 			t.Errorf("got %+v", r)
 		}
 

@@ -44,13 +44,13 @@ func jobTable(jobs []jobView, now time.Time) *table {
 		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true, spare: true},
 	}}
 	for _, j := range jobs {
-		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())), cell{j.Status, statusColour(j.Status)},
-			text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
+		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())),
+			cell{string(j.Status), statusColour(j.Status)}, text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
 	}
 	return t
 }
 
-func statusColour(status string) colour {
+func statusColour[S ~string](status S) colour {
 	switch status {
 	case "active", "ready":
 		return green

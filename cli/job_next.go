@@ -7,14 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
-
-// dueView is a future due time. The mark names a clock change around it.
-type dueView struct {
-	Due  *time.Time `json:"due"`
-	Mark string     `json:"mark"`
-}
 
 func jobNext(c *console) *cobra.Command {
 	var (
@@ -47,19 +43,12 @@ func jobNext(c *console) *cobra.Command {
 			query.Set("from", t.Format(time.RFC3339Nano))
 		}
 
-		due, raw, err := get[page[dueView]](cmd.Context(), r, j.path()+"/next", query)
+		due, raw, err := get[view.Page[view.DueTime]](cmd.Context(), r, j.path()+"/next", query)
 		if err != nil {
 			return err
 		}
 
-		var dues []string
-		for _, d := range due.Items {
-			if d.Due != nil {
-				dues = append(dues, d.Due.Format(time.RFC3339Nano))
-			}
-		}
-
-		return r.object(c, raw, strings.Join(dues, "\n"), func() error {
+		return r.object(c, raw, dueNames(due.Items), func() error {
 			if len(due.Items) == 0 {
 				c.notef("%s has no further due times: it is %s\n", plain(j.fullName()), j.Status)
 				return nil
@@ -72,9 +61,9 @@ func jobNext(c *console) *cobra.Command {
 }
 
 // dueTable lists due times by the viewer's clock, and by the job's if it differs.
-func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
+func dueTable(due []view.DueTime, zone *time.Location, now time.Time) *table {
 	viewer := now.Location()
-	abroad := slices.ContainsFunc(due, func(d dueView) bool { return d.Due != nil && !sameClock(zone, viewer, *d.Due) })
+	abroad := slices.ContainsFunc(due, func(d view.DueTime) bool { return !sameClock(zone, viewer, d.Due) })
 
 	t := &table{columns: []column{{head: "DUE"}, {head: "DAY"}, {head: "IN", right: true}}}
 	if abroad {
@@ -84,14 +73,11 @@ func dueTable(due []dueView, zone *time.Location, now time.Time) *table {
 	t.columns = append(t.columns, column{head: "NOTE", shrink: true})
 
 	for _, d := range due {
-		day, in := "", ""
-		if d.Due != nil {
-			day, in = d.Due.In(viewer).Format("Mon"), relative(d.Due, now)
+		row := []cell{
+			text(absolute(&d.Due, viewer)), text(d.Due.In(viewer).Format("Mon")), text(relative(&d.Due, now)),
 		}
-
-		row := []cell{text(absolute(d.Due, viewer)), text(day), text(in)}
 		if abroad {
-			row = append(row, text(absolute(d.Due, zone)))
+			row = append(row, text(absolute(&d.Due, zone)))
 		}
 		t.add(append(row, cell{plain(d.Mark), yellow})...)
 	}

@@ -6,20 +6,21 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
 // concerning adds settings from elsewhere that apply to a job: the retention of its records, and
 // alert rules. It ignores an older node that has neither.
 func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
-	rules, _, err := get[retentionRules](ctx, r, "/api/v1/retention", nil)
+	rules, _, err := get[view.Retentions](ctx, r, "/api/v1/retention", nil)
 	if missing := isStatus(err, http.StatusNotFound); err != nil && !missing {
 		return err
 	}
 
-	wider := map[string]keepView{}
+	wider := map[string]job.Keep{}
 	for _, rule := range rules.Items {
-		wider[rule.App] = rule.keepView
+		wider[rule.App] = keepOf(&rule)
 	}
 
 	d.add("kept", kept(j.Keep, wider[j.App], wider[""], j.App))
@@ -33,19 +34,19 @@ func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 }
 
 // kept describes the retention of a job's records, with the rule that sets each limit.
-func kept(own, ofApp, ofCluster keepView, app string) string {
+func kept(own, ofApp, ofCluster job.Keep, app string) string {
 	var out []string
-	for _, only := range []func(keepView) keepView{
-		func(k keepView) keepView { return keepView{Age: k.Age} },
-		func(k keepView) keepView { return keepView{Runs: k.Runs} },
-		func(k keepView) keepView { return keepView{Bytes: k.Bytes} },
-		func(k keepView) keepView { return keepView{Failures: k.Failures} },
+	for _, only := range []func(job.Keep) job.Keep{
+		func(k job.Keep) job.Keep { return job.Keep{Age: k.Age} },
+		func(k job.Keep) job.Keep { return job.Keep{Runs: k.Runs} },
+		func(k job.Keep) job.Keep { return job.Keep{Bytes: k.Bytes} },
+		func(k job.Keep) job.Keep { return job.Keep{Failures: k.Failures} },
 	} {
 		for _, rule := range []struct {
-			keepView
-			by string
+			keep job.Keep
+			by   string
 		}{{own, "the job"}, {ofApp, "app " + app}, {ofCluster, "the cluster"}} {
-			if words := only(rule.keepView).String(); words != "" {
+			if words := keepWords(only(rule.keep)); words != "" {
 				out = append(out, words+", set by "+rule.by)
 				break
 			}

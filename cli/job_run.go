@@ -7,15 +7,10 @@ import (
 	"net/url"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
-
-// requestView is the response to a manual start.
-type requestView struct {
-	JobID   string    `json:"job_id"`
-	Due     time.Time `json:"due"`
-	Request string    `json:"request"`
-}
 
 func jobRun(c *console) *cobra.Command {
 	var wait bool
@@ -45,7 +40,7 @@ ended, and exit with 1 unless it succeeded.`,
 			return err
 		}
 
-		asked, raw, err := once[requestView](ctx, r, j.path()+"/run", nil, struct{}{})
+		asked, raw, err := once[view.Requested](ctx, r, j.path()+"/run", nil, struct{}{})
 		if err != nil {
 			return err
 		}
@@ -66,7 +61,7 @@ ended, and exit with 1 unless it succeeded.`,
 		if err := r.object(c, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
 			return err
 		}
-		if run.Outcome != "succeeded" {
+		if !run.Succeeded() {
 			err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
 			if reason := reasonOf(&run); reason != "" {
 				err = fmt.Errorf("%w: %s", err, plain(reason))
@@ -74,7 +69,7 @@ ended, and exit with 1 unless it succeeded.`,
 			return err
 		}
 
-		c.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(run.took(time.Now())), plain(run.Node))
+		c.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(took(&run, time.Now())), plain(run.Node))
 		return nil
 	}
 
@@ -83,7 +78,7 @@ ended, and exit with 1 unless it succeeded.`,
 
 // await polls until the final run of a request has ended. It retries a node that cannot answer,
 // because the run continues regardless.
-func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
+func (r *remote) await(ctx context.Context, asked view.Requested) (run view.Run, raw json.RawMessage, err error) {
 	var p patience
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 2*time.Second) {
 		run, raw, err = r.ended(ctx, asked)
@@ -102,17 +97,17 @@ func (r *remote) await(ctx context.Context, asked requestView) (run runView, raw
 }
 
 // ended finds the final run of a request; raw is nil until it has ended.
-func (r *remote) ended(ctx context.Context, asked requestView) (run runView, raw json.RawMessage, err error) {
+func (r *remote) ended(ctx context.Context, asked view.Requested) (run view.Run, raw json.RawMessage, err error) {
 	q := url.Values{
 		"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)},
 		"to": {asked.Due.Add(time.Microsecond).Format(time.RFC3339Nano)}, "state": {"ended"},
 	}
 
-	runs, _, err := list[runView](ctx, r, "/api/v1/runs", q, 0)
+	runs, _, err := list[view.Run](ctx, r, "/api/v1/runs", q, 0)
 	for _, run := range runs {
 		if run.Final && run.Request == asked.Request {
-			return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(run.ID), nil)
+			return get[view.Run](ctx, r, "/api/v1/runs/"+url.PathEscape(run.ID), nil)
 		}
 	}
-	return runView{}, nil, err
+	return view.Run{}, nil, err
 }

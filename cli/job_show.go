@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
 
@@ -84,9 +86,9 @@ func jobCard(j *jobView, now time.Time) card {
 	var d card
 	d.add("job", j.fullName(), bold)
 	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
-	d.add("status", j.Status, statusColour(j.Status))
+	d.add("status", string(j.Status), statusColour(j.Status))
 	if j.Pause != nil {
-		d.add("paused", j.Pause.what()+" "+j.Pause.words(now), yellow)
+		d.add("paused", whatPaused(j.Pause)+" "+pauseWords(j.Pause, now), yellow)
 	}
 
 	d.add("error", j.Error, red)
@@ -110,16 +112,16 @@ func jobCard(j *jobView, now time.Time) card {
 	d.add("handler", j.Handler)
 	d.add("payload", j.Payload)
 	d.add("selector", j.Selector)
-	commandCard(&d, &j.commandOptions)
-	d.add("timeout", orElse(j.Timeout, "none"))
+	commandCard(&d, &j.CommandOptions)
+	d.add("timeout", orElse(lengthOf(j.Timeout), "none"))
 	d.add("overlap", overlapInFull(j))
 	d.add("group", j.Group)
 	if j.Priority != 0 {
 		d.add("priority", fmt.Sprint(j.Priority))
 	}
 
-	if j.StartDeadline != "" {
-		d.add("deadline", "starts at most "+j.StartDeadline+" late")
+	if j.StartDeadline != 0 {
+		d.add("deadline", "starts at most "+j.StartDeadline.String()+" late")
 	}
 
 	d.add("misfire", misfireInFull(j))
@@ -133,9 +135,9 @@ func jobCard(j *jobView, now time.Time) card {
 		d.add("ping", words)
 	}
 
-	d.add("created", both(j.Created, now))
-	if j.Updated != nil && j.Created != nil && !j.Updated.Equal(*j.Created) {
-		d.add("updated", both(j.Updated, now))
+	d.add("created", both(&j.Created, now))
+	if !j.Updated.Equal(j.Created) {
+		d.add("updated", both(&j.Updated, now))
 	}
 
 	return d
@@ -157,8 +159,8 @@ func scheduleInFull(j *jobView, viewer *time.Location) string {
 	if j.MaxFires > 0 {
 		fmt.Fprintf(&s, ", at most %d times", j.MaxFires)
 	}
-	if j.Jitter != "" {
-		s.WriteString(", shifted by up to " + j.Jitter)
+	if j.Jitter != 0 {
+		s.WriteString(", shifted by up to " + j.Jitter.String())
 	}
 	if len(j.Calendars) > 0 {
 		s.WriteString(", by calendar " + strings.Join(j.Calendars, ", "))
@@ -181,30 +183,38 @@ func retryInFull(j *jobView) string {
 
 func overlapInFull(j *jobView) string {
 	if j.Queue == 0 {
-		return j.Overlap
+		return string(j.Overlap)
 	}
 	return fmt.Sprintf("%s, at most %d waiting", j.Overlap, j.Queue)
 }
 
 func misfireInFull(j *jobView) string {
 	m := &j.Misfire
-	words := m.Policy
+	words := string(m.Policy)
 	if m.MaxCount > 0 {
 		words += fmt.Sprintf(", the last %d", m.MaxCount)
 	}
-	if m.MaxAge != "" {
+	if m.MaxAge != 0 {
 		words += fmt.Sprintf(", at most %s late", m.MaxAge)
 	}
-	if m.After != "" {
+	if m.After != 0 {
 		words += fmt.Sprintf(", when more than %s late", m.After)
 	}
 
 	return words
 }
 
-func orElse(s, otherwise string) string {
+func orElse[S ~string](s, otherwise S) S {
 	if s == "" {
 		return otherwise
 	}
 	return s
+}
+
+// lengthOf formats a duration; "" for none.
+func lengthOf(d job.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }

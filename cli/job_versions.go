@@ -9,18 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/client"
+
 	"github.com/spf13/cobra"
 )
 
 // versionItem is a version of a job's definition.
-type versionItem struct {
-	Version int64      `json:"version"`
-	At      *time.Time `json:"at"`
-	Who     string     `json:"who"`
-	Current bool       `json:"current"`
-	Changed []string   `json:"changed"`
-	Error   string     `json:"error"`
-}
+type versionItem struct{ view.VersionItem }
 
 // what lists the fields that changed from the previous version.
 func (v *versionItem) what() string {
@@ -78,7 +74,7 @@ func versionTable(items []versionItem, now time.Time) *table {
 		if v.Current {
 			number.colour = green
 		}
-		t.add(number, text(both(v.At, now)), text(v.Who), text(v.what()))
+		t.add(number, text(both(&v.At, now)), text(v.Who), text(v.what()))
 	}
 
 	return t
@@ -101,13 +97,6 @@ func versionOf(arg string) (int64, error) {
 			program())
 	}
 	return n, nil
-}
-
-// diffView lists the changes between two versions.
-type diffView struct {
-	From    int64          `json:"from"`
-	To      int64          `json:"to"`
-	Changes []appliedField `json:"changes"`
 }
 
 func jobDiff(c *console) *cobra.Command {
@@ -155,7 +144,7 @@ one. Without versions, show the last change.`,
 
 // showDiff prints the changes between two versions.
 func (r *remote) showDiff(ctx context.Context, path, name string, a, b int64) error {
-	d, raw, err := get[diffView](ctx, r, fmt.Sprintf("%s/versions/%d/diff/%d", path, a, b), nil)
+	d, raw, err := get[view.Diff](ctx, r, fmt.Sprintf("%s/versions/%d/diff/%d", path, a, b), nil)
 	if err != nil {
 		return withHint(err, "to list versions:  %s job versions %s", program(), quote(name))
 	}
@@ -208,9 +197,10 @@ same time, nothing happens.`,
 			return r.showDiff(cmd.Context(), j.path(), j.fullName(), j.Version, version)
 		}
 
-		guard := http.Header{"If-Match": {fmt.Sprintf("%q", strconv.FormatInt(j.Version, 10))}}
-		_, raw, err := r.sendWith(cmd.Context(), guard, http.MethodPost, j.path()+"/rollback", nil,
-			map[string]int64{"version": version})
+		_, raw, err := r.send(cmd.Context(), client.Request{
+			Method: http.MethodPost, Path: j.path() + "/rollback", Body: map[string]int64{"version": version},
+			Match: fmt.Sprintf("%q", strconv.FormatInt(j.Version, 10)),
+		})
 		switch {
 		case isStatus(err, http.StatusPreconditionFailed):
 			return withHint(err, "the job was changed meanwhile; to see the change:  %s job diff %s", program(),
@@ -265,7 +255,7 @@ func completeVersions(c *console, most int) cobra.CompletionFunc {
 		var out []cobra.Completion
 		for i := range items {
 			if n := strconv.FormatInt(items[i].Version, 10); strings.HasPrefix(n, typed) {
-				out = append(out, cobra.CompletionWithDesc(n, both(items[i].At, c.now())+" "+items[i].Who))
+				out = append(out, cobra.CompletionWithDesc(n, both(&items[i].At, c.now())+" "+items[i].Who))
 			}
 		}
 

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/secret"
 	"go-crontab/sql"
@@ -479,7 +480,7 @@ func (s *plantedNode) look() {
 	}
 
 	run := ""
-	var runs page[runView]
+	var runs view.Page[view.Run]
 	if err := json.Unmarshal([]byte(s.ask(200, "GET", "/api/v1/runs", "")), &runs); err != nil || len(runs.Items) < 6 {
 		s.t.Fatalf("runs: %d %v", len(runs.Items), err)
 	}

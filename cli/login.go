@@ -7,27 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
-
-// loginView is a browser's sign-in.
-type loginView struct {
-	ID       string      `json:"id"`
-	Who      string      `json:"who"`
-	Kind     string      `json:"kind"`
-	Grants   []grantView `json:"grants"`
-	Since    *time.Time  `json:"since"`
-	From     string      `json:"from"`
-	Until    *time.Time  `json:"until"`
-	Used     *time.Time  `json:"last_used"`
-	UsedFrom string      `json:"last_used_from"`
-}
-
-// grantView is a role, for the cluster or for some apps.
-type grantView struct {
-	Role string   `json:"role"`
-	Apps []string `json:"apps"`
-}
 
 const loginsPath = "/api/v1/logins"
 
@@ -53,7 +36,7 @@ admin's, or is limited to apps, shows only sign-ins with that token.`,
 		if cmd.Flags().Changed("who") {
 			q.Set("who", who)
 		}
-		logins, raw, err := list[loginView](cmd.Context(), r, loginsPath, q, 0)
+		logins, raw, err := list[view.LoginRow](cmd.Context(), r, loginsPath, q, 0)
 		if err != nil {
 			return err
 		}
@@ -64,7 +47,7 @@ admin's, or is limited to apps, shows only sign-ins with that token.`,
 	return cmd
 }
 
-func loginTable(logins []loginView, now time.Time) *table {
+func loginTable(logins []view.LoginRow, now time.Time) *table {
 	t := &table{columns: []column{
 		{head: "ID", right: true}, {head: "WHO", shrink: true}, {head: "BY"}, {head: "MAY", shrink: true},
 		{head: "SINCE"}, {head: "UNTIL"},
@@ -77,22 +60,22 @@ func loginTable(logins []loginView, now time.Time) *table {
 			used, from = relative(v.Used, now), v.UsedFrom
 		}
 		by := map[string]string{"token": "token", "oidc": "provider"}[v.Kind]
-		t.add(text(v.ID), text(v.Who), text(by), text(grantsText(v.Grants)), text(relative(v.Since, now)),
-			text(relative(v.Until, now)), text(used), text(from))
+		t.add(text(v.ID), text(v.Who), text(by), text(grantsText(v.Grants)), text(relative(&v.Since, now)),
+			text(relative(&v.Until, now)), text(used), text(from))
 	}
 
 	return t
 }
 
 // grantsText describes permissions: "viewer; operator of billing".
-func grantsText(grants []grantView) string {
+func grantsText(grants []view.Grant) string {
 	if len(grants) == 0 {
 		return "nothing"
 	}
 
 	parts := make([]string, len(grants))
 	for i, g := range grants {
-		parts[i] = g.Role
+		parts[i] = string(g.Role)
 		if len(g.Apps) > 0 {
 			parts[i] += " of " + strings.Join(g.Apps, ", ")
 		}
@@ -171,9 +154,7 @@ func (r *remote) revokeLoginsOf(cmd *cobra.Command, who string) error {
 		return err
 	}
 
-	n, err := decode[struct {
-		Ended int `json:"ended"`
-	}](r, loginsPath, raw)
+	n, err := decode[view.Ended](r, loginsPath, raw)
 	if err != nil {
 		return err
 	}

@@ -8,16 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
 
 // restored is the result of `migrate --after-restore`.
 type restored struct {
-	AsOf    *time.Time   `json:"as_of,omitempty"` // last sign of life in the backup
-	Jobs    int64        `json:"jobs_due_since"`
-	Once    []jobMention `json:"once,omitempty"`
-	Running int64        `json:"runs_lost"`
+	AsOf    *time.Time        `json:"as_of,omitempty"` // last sign of life in the backup
+	Jobs    int64             `json:"jobs_due_since"`
+	Once    []view.JobMention `json:"once,omitempty"`
+	Running int64             `json:"runs_lost"`
 
 	NotCounted string `json:"not_counted,omitempty"` // why the other counts are missing
 }
@@ -108,9 +109,9 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 // countingRestored bounds the time for counting runs that the backup does not know.
 const countingRestored = time.Minute
 
-func mentions(list []read.NamedJob) (out []jobMention) {
+func mentions(list []read.NamedJob) (out []view.JobMention) {
 	for _, j := range list {
-		out = append(out, jobMention{strconv.FormatInt(j.ID, 10), j.App, j.Name})
+		out = append(out, view.JobMention{ID: strconv.FormatInt(j.ID, 10), App: j.App, Name: j.Name})
 	}
 	return out
 }

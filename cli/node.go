@@ -11,24 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
 // nodeView is a node with its cordon.
-type nodeView struct {
-	Name      string            `json:"name"`
-	State     string            `json:"state"`
-	Labels    map[string]string `json:"labels"`
-	Handlers  []string          `json:"handlers"`
-	Cordoned  bool              `json:"cordoned"`
-	Drained   bool              `json:"drained"`
-	Reason    string            `json:"reason"`
-	By        string            `json:"by"`
-	Since     *time.Time        `json:"since"`
-	Prepared  int               `json:"prepared"`
-	Executing int               `json:"executing"`
-	Slots     int               `json:"slots"`
-}
+type nodeView struct{ view.Node }
 
 const nodesPath = "/api/v1/nodes"
 
@@ -61,12 +50,12 @@ func nodeList(c *console) *cobra.Command {
 }
 
 // all reads a list without pages.
-func all[T any](ctx context.Context, r *remote, path string) (items []T, raw page[json.RawMessage], err error) {
-	raw, body, err := get[page[json.RawMessage]](ctx, r, path, nil)
+func all[T any](ctx context.Context, r *remote, path string) (items []T, raw view.Page[json.RawMessage], err error) {
+	raw, body, err := get[view.Page[json.RawMessage]](ctx, r, path, nil)
 	if err != nil {
 		return nil, raw, err
 	}
-	var v page[T]
+	var v view.Page[T]
 	if err := json.Unmarshal(body, &v); err != nil {
 		return nil, raw, fmt.Errorf("cannot read the response of %s: %w", r.server+path, err)
 	}
@@ -81,7 +70,7 @@ func nodeTable(nodes []nodeView, now time.Time) *table {
 	}}
 
 	for _, n := range nodes {
-		t.add(text(n.Name), cell{n.State, statusColour(n.State)},
+		t.add(text(n.Name), cell{string(n.State), statusColour(n.State)},
 			text(fmt.Sprint(n.Executing)), text(fmt.Sprint(n.Slots)), text(fmt.Sprint(n.Prepared)),
 			text(n.labels()), text(strings.Join(n.Handlers, ", ")), text(n.why(now)))
 	}
@@ -281,8 +270,8 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout
 // completeNodes completes names of nodes, if a server answers quickly.
 func completeNodes(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r := &remote{console: c, http: http.Client{Timeout: time.Second}}
-		if r.settle(cmd) != nil {
+		r, ok := completing(c, cmd)
+		if !ok {
 			return nil, cobra.ShellCompDirectiveError
 		}
 
@@ -294,29 +283,21 @@ func completeNodes(c *console) cobra.CompletionFunc {
 		var names []cobra.Completion
 		for _, n := range nodes {
 			if strings.HasPrefix(n.Name, typed) {
-				names = append(names, cobra.CompletionWithDesc(n.Name, n.State))
+				names = append(names, cobra.CompletionWithDesc(n.Name, string(n.State)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// waitView is a due time that is held back.
-type waitView struct {
-	Due   *time.Time `json:"due"`
-	Since *time.Time `json:"since"`
-	Until *time.Time `json:"until"`
-	Why   string     `json:"why"`
-}
-
 // waitingCard adds held-back due times to the card of a job.
-func waitingCard(d *card, waiting []waitView, now time.Time) {
+func waitingCard(d *card, waiting []view.JobWait, now time.Time) {
 	for i, w := range waiting {
 		name := ""
 		if i == 0 {
 			name = "waiting"
 		}
-		line := absolute(w.Due, now.Location()) + ": " + w.Why
+		line := absolute(&w.Due, now.Location()) + ": " + w.Why
 		if w.Until != nil {
 			line += ", until " + both(w.Until, now)
 		}

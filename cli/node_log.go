@@ -4,15 +4,10 @@ import (
 	"net/http"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
-
-// logLevelView is the log level of a node.
-type logLevelView struct {
-	Node  string     `json:"node"`
-	Level string     `json:"level"`
-	Until *time.Time `json:"until"`
-}
 
 const logLevelPath = "/api/v1/log-level"
 
@@ -45,7 +40,7 @@ that time; otherwise the level holds until its process ends.`,
 			method, body = http.MethodPut, change
 		}
 
-		v, raw, err := ask[logLevelView](cmd.Context(), r, method, logLevelPath, nil, body)
+		v, raw, err := ask[view.LogLevel](cmd.Context(), r, method, logLevelPath, nil, body)
 		if err != nil {
 			return err
 		}

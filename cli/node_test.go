@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go-crontab/job"
 )
 
 // TestNodesEndToEnd labels nodes, places jobs, and drains a node with the commands.
@@ -46,7 +48,7 @@ func TestNodesEndToEnd(t *testing.T) {
 		got.out != "node-b is drained\n" {
 		t.Errorf("drain: got %+v", got)
 	}
-	if runs := a.runs("there"); len(runs) != 1 || runs[0].Outcome != "succeeded" {
+	if runs := a.runs("there"); len(runs) != 1 || runs[0].Outcome != job.Succeeded {
 		t.Errorf("after the drain: runs %+v", runs)
 	}
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"go-crontab/client"
+
 	"github.com/google/uuid"
 )
 
@@ -20,10 +22,10 @@ import (
 func once[T any](
 	ctx context.Context, r *remote, path string, query url.Values, body any,
 ) (v T, raw json.RawMessage, err error) {
-	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
+	q := client.Request{Method: http.MethodPost, Path: path, Query: query, Body: body, Key: uuid.NewString()}
 	var began time.Time // when a response was first lost
 	for {
-		if _, raw, err = r.sendWith(ctx, header, http.MethodPost, path, query, body); err == nil {
+		if _, raw, err = r.send(ctx, q); err == nil {
 			v, err = decode[T](r, path, raw)
 			return v, raw, err
 		}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -183,7 +185,7 @@ func (s *server) alerts() {
 		return strings.Contains(out, "shop/loud") && strings.Contains(out, "shop/quiet")
 	})
 
-	var known page[alertView]
+	var known view.Page[alertView]
 	if got := s.wants(0, "alert ls -o json"); json.Unmarshal([]byte(got.out), &known) != nil || len(known.Items) != 2 {
 		s.t.Fatalf("got %+v, want two alerts", got)
 	}
@@ -278,7 +280,7 @@ func (s *server) restored(dsn, state string, node func() *process) {
 	next.wants(0, "cluster", sql.RestoredReason)
 	await(t, "what was due ends, and is not started", 20*time.Second, func() bool {
 		runs := next.runs("once")
-		return len(runs) == 1 && runs[0].Outcome == "skipped" && strings.Contains(runs[0].Reason, sql.RestoredReason)
+		return len(runs) == 1 && runs[0].Outcome == job.Skipped && strings.Contains(runs[0].Reason, sql.RestoredReason)
 	})
 
 	next.wants(0, "cluster resume")

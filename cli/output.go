@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
@@ -112,7 +114,7 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 }
 
 // list prints a list: the API's response, the names of the items, or a table.
-func (r *remote) list(raw page[json.RawMessage], name func(int) string, table func() error) error {
+func (r *remote) list(raw view.Page[json.RawMessage], name func(int) string, table func() error) error {
 	if r.format != "name" {
 		return r.object(r.console, raw, "", table)
 	}

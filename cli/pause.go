@@ -7,23 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
-// pauseView is a pause.
-type pauseView struct {
-	Scope  string     `json:"scope"`
-	App    string     `json:"app"`
-	By     string     `json:"by"`
-	Reason string     `json:"reason"`
-	Since  *time.Time `json:"since"`
-	Until  *time.Time `json:"until"`
-	Jobs   *int64     `json:"jobs"`
-}
-
-// words describes the pause: begin, end, author and reason.
-func (p *pauseView) words(now time.Time) string {
-	text := "since " + both(p.Since, now)
+// pauseWords describes the pause: begin, end, author and reason.
+func pauseWords(p *view.Pause, now time.Time) string {
+	text := "since " + both(&p.Since, now)
 	if p.Until != nil {
 		text += " until " + both(p.Until, now)
 	}
@@ -37,8 +28,8 @@ func (p *pauseView) words(now time.Time) string {
 	return text
 }
 
-// what names the paused object.
-func (p *pauseView) what() string {
+// whatPaused names the paused object.
+func whatPaused(p *view.Pause) string {
 	switch p.Scope {
 	case "app":
 		return "app " + p.App
@@ -138,7 +129,7 @@ After the pause, the misfire policy of each job decides which missed due times r
 		}
 
 		path, what := scopePath(args)
-		p, raw, err := ask[pauseView](cmd.Context(), r, http.MethodPost, path+"/pause", absent(absentOK), body)
+		p, raw, err := ask[view.Pause](cmd.Context(), r, http.MethodPost, path+"/pause", absent(absentOK), body)
 		if len(args) > 0 {
 			err = orAbsent(err)
 		}
@@ -175,7 +166,7 @@ func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, what := scopePath(args)
-		left, raw, err := ask[page[pauseView]](cmd.Context(), r, http.MethodPost, path+"/resume", nil, struct{}{})
+		left, raw, err := ask[view.Page[view.Pause]](cmd.Context(), r, http.MethodPost, path+"/resume", nil, struct{}{})
 		if err != nil {
 			return err
 		}
@@ -189,9 +180,9 @@ func resumeAll(c *console, use, short string, args cobra.PositionalArgs, example
 }
 
 // notePauses prints the pauses of apps and of the cluster.
-func (r *remote) notePauses(pauses []pauseView) error {
+func (r *remote) notePauses(pauses []view.Pause) error {
 	for _, p := range pauses {
-		r.notef("%s is paused %s\n", plain(p.what()), plain(p.words(r.now())))
+		r.notef("%s is paused %s\n", plain(whatPaused(&p)), plain(pauseWords(&p, r.now())))
 	}
 	return nil
 }

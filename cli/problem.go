@@ -1,29 +1,25 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
+	"go-crontab/client"
 	"go-crontab/internal/manifest"
+	"go-crontab/job"
 )
 
 // apiProblem is an error response of the API (RFC 9457).
 type apiProblem struct {
-	Type   string         `json:"type"`
-	Title  string         `json:"title"`
-	Status int            `json:"status"`
-	Detail string         `json:"detail"`
-	Errors []fieldProblem `json:"errors"`
-
-	RequestID string `json:"request_id"` // names the request in the node's log
+	*client.Problem
+	Errors []fieldProblem
 }
 
 type fieldProblem struct {
-	Field   string `json:"field"`
-	Message string `json:"message"`
+	job.Problem
 
 	at   manifest.Place // place in the file from which the request was made
 	name string         // name of the field in the file
@@ -52,23 +48,27 @@ func (p *apiProblem) Error() string {
 	return s
 }
 
-// readProblem converts an error response to an error with an exit code.
-func readProblem(resp *http.Response, body []byte) error {
-	p := &apiProblem{}
-	if err := json.Unmarshal(body, p); err != nil || p.Title == "" && p.Detail == "" {
+// refused converts an error response to an error with an exit code.
+func (r *remote) refused(sent *client.Problem) error {
+	if sent.Foreign != "" {
+		u, _ := url.Parse(r.server) // valid: connect has checked it
 		return &exitError{
 			code: exitFailed,
-			err:  fmt.Errorf("%s is not a go-crontab node: it answers %q", resp.Request.URL.Host, resp.Status),
+			err:  fmt.Errorf("%s is not a go-crontab node: it answers %q", u.Host, sent.Foreign),
 			hint: "check the address in --server, GOCRONTAB_SERVER or the context",
 		}
 	}
 
-	p.Status = resp.StatusCode // the status line is authoritative
+	p := &apiProblem{Problem: sent}
+	for _, e := range sent.Errors {
+		p.Errors = append(p.Errors, fieldProblem{Problem: e})
+	}
+
 	e := &exitError{code: exitFailed, err: p}
 	switch {
 	case p.Status == http.StatusNotFound:
 		e.code = exitNotFound
-	case p.Status == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") == "":
+	case p.Status == http.StatusUnauthorized && r.token == "":
 		e.code = exitRefused
 		e.hint = "give a token:      export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE=FILE\n" +
 			"the first token:   " + program() + " migrate --bootstrap\n" +

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go-crontab/api/view"
 )
 
 // process is a running instance of the program.
@@ -221,10 +223,10 @@ func (s *server) ask(args ...string) result {
 }
 
 // runs lists the runs of a job, the latest first.
-func (s *server) runs(name string) []runView {
+func (s *server) runs(name string) []view.Run {
 	s.t.Helper()
 	got := s.ask("job", "history", name, "-n", "0", "-o", "json")
-	var p page[runView]
+	var p view.Page[view.Run]
 	if err := json.Unmarshal([]byte(got.out), &p); err != nil {
 		s.t.Fatalf("history of %s: %+v", name, got)
 	}

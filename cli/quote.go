@@ -22,7 +22,8 @@ func commandText(args []string) string {
 const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,"
 
 // quote quotes s so that a shell reads it as one literal word.
-func quote(s string) string {
+func quote[S ~string](text S) string {
+	s := string(text)
 	if s != "" && strings.Trim(s, harmless) == "" {
 		return s
 	}

@@ -1,21 +1,21 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
+
+	"go-crontab/api/view"
+	"go-crontab/client"
 
 	"github.com/spf13/cobra"
 )
@@ -29,18 +29,12 @@ type remote struct {
 	output
 	server string
 	token  string // empty: none
-	http   http.Client
+	api    *client.Client
 }
 
 // newRemote adds the flags that all API commands share.
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
-	r := &remote{
-		console: c, http: http.Client{
-			Timeout:       time.Minute,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
-
+	r := &remote{console: c}
 	r.output.flags(cmd, formats...)
 	cmd.Flags().StringVar(&r.server, "server", defaultServer, "URL of a node (GOCRONTAB_SERVER)")
 	cmd.Flags().StringVar(&r.token, "token", "",
@@ -74,136 +68,52 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	}
 
 	r.server = strings.TrimRight(r.server, "/")
-	if u, err := url.Parse(r.server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
-	}
 	if r.token == "" {
 		r.token = knownToken(r.server)
 	}
 
+	if err := r.connect(time.Minute); err != nil {
+		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
+	}
 	return nil
 }
 
-// maxAnswer bounds the response body, in bytes. The output of a run has at most about ten
-// kilobytes.
-const maxAnswer = 64 << 20
+// connect makes the client of the server.
+func (r *remote) connect(timeout time.Duration) (err error) {
+	r.api, err = client.New(r.server, client.WithToken(r.token), client.WithTimeout(timeout))
+	return err
+}
 
 // call sends a request and returns the response body, or a *apiProblem.
 func (r *remote) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
-	_, answer, err := r.send(ctx, method, path, query, body)
+	_, answer, err := r.send(ctx, client.Request{Method: method, Path: path, Query: query, Body: body})
 	return answer, err
 }
 
 // send is like call, and also returns the header.
-func (r *remote) send(
-	ctx context.Context, method, path string, query url.Values, body any,
-) (http.Header, []byte, error) {
-	return r.sendWith(ctx, nil, method, path, query, body)
+func (r *remote) send(ctx context.Context, q client.Request) (http.Header, []byte, error) {
+	answer, header, err := r.api.Do(ctx, q)
+	return header, answer, r.explain(q.Method, err)
 }
 
-// sendWith is like send, with additional request headers.
-func (r *remote) sendWith(
-	ctx context.Context, header http.Header, method, path string, query url.Values, body any,
-) (http.Header, []byte, error) {
-	var payload io.Reader
-	media := "application/json"
-	if d, ok := body.(document); ok {
-		payload, media = bytes.NewReader(d.data), d.media
-	} else if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, nil, err
-		}
-		payload = bytes.NewReader(b)
+// explain converts an error of the client to one for people, with an exit code.
+func (r *remote) explain(method string, err error) error {
+	var (
+		p *client.Problem
+		u *url.Error
+	)
+
+	switch {
+	case errors.As(err, &p):
+		return r.refused(p)
+	case errors.As(err, &u):
+		return r.unreachable(method, u.Err)
 	}
-
-	target := r.server + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-
-	req, err := http.NewRequestWithContext(ctx, method, target, payload)
-	if err != nil {
-		return nil, nil, err
-	}
-
-	maps.Copy(req.Header, header)
-	if body != nil {
-		req.Header.Set("Content-Type", media)
-	}
-
-	req.Header.Set("Accept", "application/json, application/problem+json, text/plain")
-	if r.token != "" {
-		req.Header.Set("Authorization", "Bearer "+r.token)
-	}
-
-	resp, err := r.paced(req)
-	if err != nil {
-		return nil, nil, r.unreachable(method, err)
-	}
-	defer resp.Body.Close()
-
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the response of %s: %w", r.server, err)
-	}
-
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, nil, readProblem(resp, answer)
-	}
-
-	return resp.Header, answer, nil
-}
-
-// maxPaced bounds the attempts of a request that is rate limited.
-const maxPaced = 10
-
-// limitProblem is the problem type when an app is at a limit. That may last, so the command reports
-// it immediately.
-const limitProblem = "urn:go-crontab:problem:app-limit"
-
-// paced sends a request, and repeats it after a pause while it is rate limited. A rate-limited
-// request was not carried out.
-func (r *remote) paced(req *http.Request) (*http.Response, error) {
-	for try := 1; ; try++ {
-		resp, err := r.http.Do(req)
-		if err != nil || resp.StatusCode != http.StatusTooManyRequests || try == maxPaced {
-			return resp, err
-		}
-
-		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		resp.Body.Close()
-		resp.Body = io.NopCloser(bytes.NewReader(said))
-		if err != nil || bytes.Contains(said, []byte(limitProblem)) {
-			return resp, err
-		}
-
-		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		if err != nil || after < 1 || after > 60 {
-			after = 1
-		}
-
-		if req.GetBody != nil {
-			if req.Body, err = req.GetBody(); err != nil {
-				return nil, err
-			}
-		}
-
-		select {
-		case <-req.Context().Done():
-			return nil, context.Cause(req.Context())
-		case <-time.After(time.Duration(after) * time.Second):
-		}
-	}
+	return err
 }
 
 // unreachable explains in plain words why there was no response.
 func (r *remote) unreachable(method string, err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err // drop the method and the address
-	}
-
 	var (
 		dns    *net.DNSError
 		ca     x509.UnknownAuthorityError
@@ -260,19 +170,13 @@ func decode[T any](r *remote, path string, raw []byte) (v T, err error) {
 	return v, nil
 }
 
-// page is a page of a list. As raw it is also the -o json output of the whole list.
-type page[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"`
-}
-
 const maxPage = 200 // the most that the API returns at once
 
 // list reads a list to its end, or its first limit items unless limit is 0. It explains an empty
 // list if a filter names an app or node that does not exist.
 func list[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
-) (items []T, raw page[json.RawMessage], err error) {
+) (items []T, raw view.Page[json.RawMessage], err error) {
 	items, raw, err = listQuietly[T](ctx, r, path, query, limit)
 	if err == nil && len(items) == 0 {
 		r.noteUnknown(ctx, query)
@@ -283,7 +187,7 @@ func list[T any](
 // listQuietly is list without that explanation.
 func listQuietly[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
-) (items []T, raw page[json.RawMessage], err error) {
+) (items []T, raw view.Page[json.RawMessage], err error) {
 	raw.Items = []json.RawMessage{}
 	q := url.Values{}
 	maps.Copy(q, query)
@@ -295,7 +199,7 @@ func listQuietly[T any](
 		}
 
 		q.Set("limit", fmt.Sprint(ask))
-		p, _, err := get[page[json.RawMessage]](ctx, r, path, q)
+		p, _, err := get[view.Page[json.RawMessage]](ctx, r, path, q)
 		if err != nil {
 			return nil, raw, err
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
@@ -141,7 +142,7 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 
 	got = command("job", "ls", "-o", "json", "--server", f.URL)
-	var v page[map[string]any]
+	var v view.Page[map[string]any]
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Items) != 2 || v.Next != "" {
 		t.Errorf("json: got %s, %v; want both items and no cursor", got.out, err)
 	}
@@ -283,7 +284,8 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 	const invalid = `{"type":"urn:go-crontab:problem:invalid","title":"The request is not valid","status":422,"detail":"schedule: no; name: no",` +
 		`"errors":[{"field":"schedule","message":"is \u001b[31mbad"},{"field":"name","message":"is bad too"}]}`
 	problem := func(status int) func(*http.Request) (int, string) {
-		return always(status, fmt.Sprintf(`{"type":"t","title":"Title","status":%d,"detail":"Detail."}`, status))
+		return always(status,
+			fmt.Sprintf(`{"type":"t","title":"Title","status":%d,"detail":"Detail.","request_id":"r7"}`, status))
 	}
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/1": always(422, invalid),
@@ -294,8 +296,8 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 
 	for id, want := range map[string]result{
 		"1": {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
-		"2": {code: exitRefused, err: "Title: Detail."},
-		"3": {code: exitFailed, err: "Title: Detail."},
+		"2": {code: exitRefused, err: "Title: Detail.\n"},
+		"3": {code: exitFailed, err: "Title: Detail. (request_id r7)\n"},
 		"4": {code: exitFailed, err: "use another node"},
 		"5": {code: exitFailed, err: "is not a go-crontab node"},
 		"6": {code: exitFailed, err: "cannot read the response"},
@@ -464,19 +466,21 @@ func TestWaitOutlastsSilence(t *testing.T) {
 	}
 }
 
-// The CLI does not use the API's Go types, so its view of jobs must be kept complete.
+// TestCardShowsEveryPolicy compares the card of a job with many fields.
 func TestCardShowsEveryPolicy(t *testing.T) {
 	t.Parallel()
 
-	j := jobView{
-		ID: "1", App: "a", Name: "n", Description: "described", Owner: "owned",
-		Labels: map[string]string{"k2": "v2", "k1": "v1"}, Every: "1h", Start: at(0),
-		Command: "one\n  two", Timeout: "30m", Overlap: string(job.OverlapSkip), OnLost: "fail", Status: "error",
-		Error: "why", Version: 7,
-		NextDue: at(time.Hour), LastDue: at(-time.Hour), Created: at(-48 * time.Hour), Updated: at(-time.Hour),
-	}
+	j := jobView{view.Job{
+		ID: "1", Status: job.Broken, Error: "why", Version: 7,
+		NextDue: at(time.Hour), LastDue: at(-time.Hour), Created: *at(-48 * time.Hour), Updated: *at(-time.Hour),
+		Spec: job.Spec{
+			App: "a", Name: "n", Description: "described", Owner: "owned",
+			Labels: map[string]string{"k2": "v2", "k1": "v1"}, Every: job.Duration(time.Hour), Start: at(0),
+			Command: "one\n  two", Timeout: job.Duration(30 * time.Minute), Overlap: job.OverlapSkip, OnLost: "fail",
+			Misfire: job.Misfire{Policy: job.MisfireLatest, MaxAge: job.Duration(time.Hour)},
+		},
+	}}
 
-	j.Misfire.Policy, j.Misfire.MaxAge = string(job.MisfireLatest), "1h"
 	var b strings.Builder
 	r := &remote{console: &console{out: &b}}
 	if err := r.card(jobCard(&j, now)); err != nil {

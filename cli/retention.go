@@ -7,52 +7,34 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/job"
+
 	"github.com/spf13/cobra"
 )
 
-// keepView says which records are kept.
-type keepView struct {
-	Age      string `json:"age,omitempty"`
-	Runs     int64  `json:"runs,omitempty"`
-	Bytes    string `json:"bytes,omitempty"`
-	Failures string `json:"failures,omitempty"`
-}
-
-// String returns "" for a rule without limits.
-func (k keepView) String() string {
+// keepWords describes a rule; "" for one without limits.
+func keepWords(k job.Keep) string {
 	var out []string
-	if k.Age != "" {
-		out = append(out, "for "+k.Age)
+	if k.Age != 0 {
+		out = append(out, "for "+k.Age.String())
 	}
 	if k.Runs != 0 {
 		out = append(out, fmt.Sprintf("the latest %d of each job", k.Runs))
 	}
-	if k.Bytes != "" {
-		out = append(out, "up to "+k.Bytes+" of output")
+	if k.Bytes != 0 {
+		out = append(out, "up to "+k.Bytes.String()+" of output")
 	}
 
-	if k.Failures != "" {
-		out = append(out, "unsuccessful runs for at least "+k.Failures)
+	if k.Failures != 0 {
+		out = append(out, "unsuccessful runs for at least "+k.Failures.String())
 	}
 	return strings.Join(out, ", ")
 }
 
-type retentionRule struct {
-	Scope string `json:"scope,omitempty"`
-	App   string `json:"app,omitempty"`
-	keepView
-	Archive bool `json:"archive,omitempty"`
-}
-
-type retentionRules struct {
-	Items []retentionRule `json:"items"`
-	Work  *struct {
-		Ended    *time.Time `json:"ended"`
-		Removed  int64      `json:"removed"`
-		Archived int64      `json:"archived"`
-		Failures int64      `json:"failures"`
-		Error    string     `json:"error"`
-	} `json:"work"`
+// keepOf returns the limits of a rule.
+func keepOf(r *view.Retention) job.Keep {
+	return job.Keep{Age: r.Age, Runs: r.Runs, Bytes: r.Bytes, Failures: r.Failures}
 }
 
 func retentionCommand(c *console) *cobra.Command {
@@ -73,7 +55,7 @@ func retentionList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v, raw, err := get[retentionRules](cmd.Context(), r, "/api/v1/retention", nil)
+		v, raw, err := get[view.Retentions](cmd.Context(), r, "/api/v1/retention", nil)
 		if err != nil {
 			return err
 		}
@@ -92,15 +74,18 @@ func retentionList(c *console) *cobra.Command {
 			}
 
 			for _, rule := range v.Items {
-				runs, archive := "", ""
+				runs, size, archive := "", "", ""
 				if rule.Runs != 0 {
 					runs = fmt.Sprint(rule.Runs)
+				}
+				if rule.Bytes != 0 {
+					size = rule.Bytes.String()
 				}
 				if rule.Archive {
 					archive = "yes"
 				}
-				t.add(text(rule.Scope), text(rule.App), text(rule.Age), text(runs), text(rule.Bytes),
-					text(rule.Failures), text(archive))
+				t.add(text(rule.Scope), text(rule.App), text(lengthOf(rule.Age)), text(runs), text(size),
+					text(lengthOf(rule.Failures)), text(archive))
 			}
 
 			if err := r.table(t); err != nil {
@@ -126,11 +111,7 @@ func retentionList(c *console) *cobra.Command {
 }
 
 func retentionSet(c *console) *cobra.Command {
-	var (
-		rule retentionRule
-		app  string
-	)
-
+	app := ""
 	cmd := &cobra.Command{
 		Use: "set", Short: "Set the rule of the cluster, or of an app", Args: nothing,
 		Long: `Set the rule of the cluster, or of an app with --app. The new rule replaces the earlier one. Without
@@ -143,13 +124,13 @@ minutes.`,
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&app, "app", "", "app of the rule (default the whole cluster)")
-	flags.StringVar(&rule.Age, "age", "", "remove records of runs that ended longer ago than this, such as 720h")
-	flags.Int64Var(&rule.Runs, "runs", 0, "keep only this many records of each job, the latest ones")
-	flags.StringVar(&rule.Bytes, "bytes", "",
+	flags.String("age", "", "remove records of runs that ended longer ago than this, such as 720h")
+	flags.Int64("runs", 0, "keep only this many records of each job, the latest ones")
+	flags.String("bytes", "",
 		"keep only the latest records of each job with at most this much output, such as 1GiB")
-	flags.StringVar(&rule.Failures, "failures", "",
+	flags.String("failures", "",
 		"keep records of unsuccessful runs at least this long, such as 8760h")
-	flags.BoolVar(&rule.Archive, "archive", false,
+	flags.Bool("archive", false,
 		"remove a record only after the archive command has it (serve --archive-command)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := "/api/v1/cluster/retention"
@@ -157,7 +138,10 @@ minutes.`,
 			path = "/api/v1/apps/" + url.PathEscape(app) + "/retention"
 		}
 
-		v, raw, err := ask[retentionRule](cmd.Context(), r, http.MethodPut, path, nil, rule)
+		rule := bodyOf(cmd.Flags(), map[string]string{
+			"age": "age", "runs": "runs", "bytes": "bytes", "failures": "failures", "archive": "archive",
+		})
+		v, raw, err := ask[view.Retention](cmd.Context(), r, http.MethodPut, path, nil, rule)
 		if err != nil {
 			return err
 		}
@@ -168,7 +152,7 @@ minutes.`,
 			if v.App != "" {
 				whose = "app " + plain(v.App)
 			}
-			c.printf("%s keeps records: %s\n", whose, plain(orElse(v.keepView.String(), "no rule")))
+			c.printf("%s keeps records: %s\n", whose, plain(orElse(keepWords(keepOf(&v)), "no rule")))
 			return nil
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
@@ -118,7 +119,7 @@ func jobHistory(c *console) *cobra.Command {
 // runs prints a list of runs; named adds the column with their jobs.
 func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, named bool) error {
 	filtered := len(q) > 0
-	runs, raw, err := list[runView](ctx, r, path, q, n)
+	runs, raw, err := list[view.Run](ctx, r, path, q, n)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, nam
 	})
 }
 
-func runTable(runs []runView, named bool, now time.Time) *table {
+func runTable(runs []view.Run, named bool, now time.Time) *table {
 	t := &table{columns: []column{
 		{head: "DUE"}, {head: "JOB", shrink: true}, {head: "OUTCOME"}, {head: "LATE", right: true, spare: true},
 		{head: "TOOK", right: true, spare: true},
@@ -147,13 +148,13 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 	}
 
 	for _, run := range runs {
-		took := ""
+		lasted := ""
 		if run.Started != nil {
-			took = precise(run.took(now))
+			lasted = precise(took(&run, now))
 		}
 		cells := []cell{
-			text(whole(run.Due, now.Location())), text(run.App + "/" + run.Job),
-			{plain(run.ending()), outcomeColour(run.ending())}, text(run.late()), text(took),
+			text(whole(&run.Due, now.Location())), text(run.App + "/" + run.Job),
+			{plain(ending(&run)), outcomeColour(ending(&run))}, text(late(&run)), text(lasted),
 			text(run.Node), text(reasonOf(&run)), {run.ID, faint},
 		}
 		if !named {
@@ -166,7 +167,7 @@ func runTable(runs []runView, named bool, now time.Time) *table {
 }
 
 // reasonOf returns details that the outcome does not show.
-func reasonOf(run *runView) string {
+func reasonOf(run *view.Run) string {
 	var parts []string
 	if run.Count > 1 {
 		parts = append(parts, fmt.Sprintf("%d due times", run.Count))

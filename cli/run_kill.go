@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +25,7 @@ seconds later. The run ends with outcome killed and is not retried.`,
 			return err
 		}
 
-		_, raw, err := ask[runView](cmd.Context(), r, http.MethodPost, "/api/v1/runs/"+url.PathEscape(run.ID)+"/kill",
+		_, raw, err := ask[view.Run](cmd.Context(), r, http.MethodPost, "/api/v1/runs/"+url.PathEscape(run.ID)+"/kill",
 			nil, struct{}{})
 		if isStatus(err, http.StatusConflict) {
 			return withHint(err, "to see how it ended:  %[1]s run show %[2]s", program(), run.ID)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
+	"go-crontab/client"
 	"go-crontab/internal/sse"
 
 	"github.com/spf13/cobra"
@@ -46,7 +48,7 @@ func runLogs(c *console) *cobra.Command {
 func outputPath(run string) string { return "/api/v1/runs/" + url.PathEscape(run) + "/output" }
 
 // printOutput prints the output of a run so far.
-func (r *remote) printOutput(ctx context.Context, run *runView, raw bool) error {
+func (r *remote) printOutput(ctx context.Context, run *view.Run, raw bool) error {
 	q := url.Values{}
 	if raw {
 		q.Set("raw", "1")
@@ -83,20 +85,15 @@ func (r *remote) follow(ctx context.Context, run string, raw bool) error {
 	f.On = func(m sse.Message) error {
 		switch m.Event {
 		case "output":
-			var part struct {
-				Next  int64  `json:"next"`
-				Text  string `json:"text"`
-				Bytes []byte `json:"bytes"`
-			}
-
+			var part view.OutputEvent
 			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
 				return fmt.Errorf("cannot read the output of run %s: %w", run, err)
 			}
 
 			from = part.Next
 			b := part.Bytes
-			if !raw {
-				b = []byte(visible(part.Text))
+			if part.Text != nil {
+				b = []byte(visible(*part.Text))
 			}
 
 			_, err := r.out.Write(b)
@@ -155,25 +152,20 @@ func mayPass(err error) bool {
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 
-// outputView is the output of a run from a byte on.
-type outputView struct {
-	State string `json:"state"`
-	Next  int64  `json:"next"`
-	Text  string `json:"text"`
-}
-
 func (r *remote) textFrom(
 	ctx context.Context, run string, from int64,
 ) (text []byte, next int64, ended bool, err error) {
-	v, _, err := get[outputView](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
+	v, _, err := get[view.Output](ctx, r, outputPath(run), url.Values{"from": {strconv.FormatInt(from, 10)}})
 	return []byte(visible(v.Text)), v.Next, v.State == "ended", err
 }
 
 func (r *remote) bytesFrom(
 	ctx context.Context, run string, from int64,
 ) (b []byte, next int64, ended bool, err error) {
-	header, b, err := r.send(ctx, http.MethodGet, outputPath(run),
-		url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}, nil)
+	header, b, err := r.send(ctx, client.Request{
+		Method: http.MethodGet, Path: outputPath(run),
+		Query: url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}},
+	})
 	if err != nil {
 		return nil, 0, false, err
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go-crontab/api/view"
 )
 
 const loggedRun = "4294967303"
@@ -148,10 +150,10 @@ func TestFollowOnAnotherNode(t *testing.T) {
 		t.Fatalf("run: %+v", got)
 	}
 
-	var run runView
+	var run view.Run
 	await(t, "it runs on one", 30*time.Second, func() bool {
 		got := two.ask("run", "ls", "--state", "running", "--node", "one", "-o", "json")
-		var p page[runView]
+		var p view.Page[view.Run]
 		if json.Unmarshal([]byte(got.out), &p) != nil || len(p.Items) != 1 {
 			return false
 		}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ const runArgument = "RUN (its id), or JOB for its latest run"
 
 // findRun reads a run by its id, or the latest run of a job. If a number is the id of both, the run
 // wins.
-func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.RawMessage, err error) {
+func findRun(ctx context.Context, r *remote, arg string) (run view.Run, raw json.RawMessage, err error) {
 	if _, no := job.ParseRunID(arg); no == nil {
 		run, raw, err = getRun(ctx, r, arg)
 		if !isStatus(err, http.StatusNotFound) {
@@ -51,7 +52,7 @@ func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.
 		return run, nil, err
 	}
 
-	latest, _, err := list[runView](ctx, r, "/api/v1/runs", url.Values{"job_id": {j.ID}}, 1)
+	latest, _, err := list[view.Run](ctx, r, "/api/v1/runs", url.Values{"job_id": {j.ID}}, 1)
 	if err != nil {
 		return run, nil, err
 	}
@@ -62,15 +63,15 @@ func findRun(ctx context.Context, r *remote, arg string) (run runView, raw json.
 	return getRun(ctx, r, latest[0].ID)
 }
 
-func getRun(ctx context.Context, r *remote, id string) (run runView, raw json.RawMessage, err error) {
-	return get[runView](ctx, r, "/api/v1/runs/"+url.PathEscape(id), nil)
+func getRun(ctx context.Context, r *remote, id string) (run view.Run, raw json.RawMessage, err error) {
+	return get[view.Run](ctx, r, "/api/v1/runs/"+url.PathEscape(id), nil)
 }
 
-func runCard(run *runView, now time.Time) card {
+func runCard(run *view.Run, now time.Time) card {
 	var d card
 	d.add("run", run.ID, bold)
 	d.add("job", fmt.Sprintf("%s/%s  (id %s)", run.App, run.Job, run.JobID))
-	d.add("outcome", run.ending(), outcomeColour(run.ending()))
+	d.add("outcome", ending(run), outcomeColour(ending(run)))
 	reason := run.Reason
 	if run.ReasonCode != "" {
 		reason += "  (" + run.ReasonCode + ")"
@@ -81,15 +82,15 @@ func runCard(run *runView, now time.Time) card {
 	}
 
 	d.add("signal", run.Signal)
-	d.add("due", both(run.Due, now))
+	d.add("due", both(&run.Due, now))
 	if run.Count > 1 {
 		d.add("until", fmt.Sprintf("%s, %d due times", absolute(run.Until, now.Location()), run.Count))
 	}
 	if run.Started != nil {
-		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, now.Location()), run.late()))
+		d.add("started", fmt.Sprintf("%s, %s late", absolute(run.Started, now.Location()), late(run)))
 	}
 	if run.Ended != nil && run.Started != nil {
-		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, now.Location()), precise(run.took(now))))
+		d.add("ended", fmt.Sprintf("%s, took %s", absolute(run.Ended, now.Location()), precise(took(run, now))))
 	}
 
 	if run.Attempt > 0 {

@@ -15,22 +15,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/secret"
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
-
-// secretView is a secret without its value, which the API never returns.
-type secretView struct {
-	Name     string     `json:"name"`
-	App      string     `json:"app"`
-	Key      string     `json:"key"`
-	KeyState string     `json:"key_state"`
-	Updated  *time.Time `json:"updated"`
-	By       string     `json:"updated_by"`
-}
 
 const secretsPath = "/api/v1/secrets"
 
@@ -48,12 +39,12 @@ func secretList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		secrets, raw, err := list[secretView](cmd.Context(), r, secretsPath, nil, 0)
+		secrets, raw, err := list[view.Secret](cmd.Context(), r, secretsPath, nil, 0)
 		if err != nil {
 			return err
 		}
 
-		return r.list(raw, func(i int) string { return secrets[i].Name }, func() error {
+		return r.list(raw, func(i int) string { return string(secrets[i].Name) }, func() error {
 			if len(secrets) == 0 {
 				c.notef("There are no secrets yet. To create one:  %s secret set NAME\n", program())
 				return nil
@@ -72,7 +63,7 @@ func secretList(c *console) *cobra.Command {
 					app = "all"
 				}
 				colours := map[string]colour{"current": green, "old": yellow, "unknown": red}
-				t.add(text(s.Name), text(app), text(relative(s.Updated, time.Now())), text(s.By),
+				t.add(text(s.Name), text(app), text(relative(&s.Updated, time.Now())), text(s.By),
 					text(s.Key), cell{plain(s.KeyState), colours[s.KeyState]})
 			}
 
@@ -112,13 +103,13 @@ job uses the secret of its own app, if there is one of that name, else the secre
 			body["app"] = app
 		}
 
-		s, raw, err := ask[secretView](cmd.Context(), r, http.MethodPut, secretPath(args[0]), nil, body)
+		s, raw, err := ask[view.Secret](cmd.Context(), r, http.MethodPut, secretPath(args[0]), nil, body)
 		if err != nil {
 			return err
 		}
 
 		r.warnOfApps(cmd.Context(), app)
-		return r.object(c, raw, s.Name, func() error {
+		return r.object(c, raw, string(s.Name), func() error {
 			c.printf("set secret %s for jobs of %s\n", plain(s.Name), ofApp(s.App))
 			return nil
 		})
@@ -232,17 +223,6 @@ func secretRemove(c *console) *cobra.Command {
 
 func secretPath(name string) string { return secretsPath + "/" + url.PathEscape(name) }
 
-// rotatedView is the result of a rotation.
-type rotatedView struct {
-	Key     string `json:"key"`
-	Rotated int    `json:"rotated"`
-	Failed  []struct {
-		Name string `json:"name"`
-		App  string `json:"app,omitempty"`
-		Why  string `json:"why"`
-	} `json:"failed"`
-}
-
 func secretRotate(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Encrypt all secrets again, with a new key", Args: nothing,
@@ -258,7 +238,7 @@ To change the key of a cluster:
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v, raw, err := ask[rotatedView](cmd.Context(), r, http.MethodPost, secretsPath+"/rotate", nil, map[string]any{})
+		v, raw, err := ask[view.Rotated](cmd.Context(), r, http.MethodPost, secretsPath+"/rotate", nil, map[string]any{})
 		if err != nil {
 			return err
 		}

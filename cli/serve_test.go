@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/job"
 	"go-crontab/node"
 	"go-crontab/sql"
 	"go-crontab/test/testdb"
@@ -265,7 +266,7 @@ func TestDrainHandsOver(t *testing.T) {
 		t.Fatalf("drain: got code %d, want 0", code)
 	}
 
-	if runs := other.runs("long"); len(runs) != 1 || runs[0].Outcome != "succeeded" {
+	if runs := other.runs("long"); len(runs) != 1 || runs[0].Outcome != job.Succeeded {
 		t.Errorf("the command under way: got %+v, want it succeeded", runs)
 	}
 
@@ -273,7 +274,7 @@ func TestDrainHandsOver(t *testing.T) {
 	await(t, "every due time succeeded once, also after the drain", 20*time.Second, func() bool {
 		runs := other.runs("tick")
 		for i, r := range runs {
-			if r.Outcome != "succeeded" || i > 0 && runs[i-1].Due.Sub(*r.Due) != time.Second {
+			if r.Outcome != job.Succeeded || i > 0 && runs[i-1].Due.Sub(r.Due) != time.Second {
 				return false
 			}
 		}
@@ -310,7 +311,7 @@ func TestSecondSignalKillsCommands(t *testing.T) {
 	}
 
 	next := serve(t, dsn, "two").ready()
-	if runs := next.runs("forever"); len(runs) != 1 || runs[0].Outcome != "killed" {
+	if runs := next.runs("forever"); len(runs) != 1 || runs[0].Outcome != job.Killed {
 		t.Errorf("got %+v, want it killed", runs)
 	}
 }

@@ -30,7 +30,7 @@ type table struct {
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-func text(s string) cell { return cell{text: plain(s)} }
+func text[S ~string](s S) cell { return cell{text: plain(s)} }
 
 const (
 	gap       = 2  // spaces between columns

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go-crontab/api/view"
+	"go-crontab/job"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -41,57 +44,56 @@ func at(d time.Duration) *time.Time {
 
 func sampleJobs() []jobView {
 	return []jobView{
-		{
-			ID: "1", App: "default", Name: "hello", Every: "5s", Status: "active", NextDue: at(3 * time.Second),
-			LastDue: at(-2 * time.Second), Command: "echo hello",
-		},
-		{
-			ID: "12", App: "ops", Name: "备份数据库", Schedule: "0 3 * * *", Timezone: "Europe/Berlin", Status: "paused",
-			LastDue: at(-26 * time.Hour),
+		{view.Job{
+			ID: "1", Status: job.Active, NextDue: at(3 * time.Second), LastDue: at(-2 * time.Second),
+			Spec: job.Spec{App: "default", Name: "hello", Every: job.Duration(5 * time.Second), Command: "echo hello"},
+		}},
+		{view.Job{ID: "12", Status: job.Paused, LastDue: at(-26 * time.Hour), Spec: job.Spec{
+			App: "ops", Name: "备份数据库", Schedule: "0 3 * * *", Timezone: "Europe/Berlin",
 			Command: "set -e\npg_dump \"$DB\" | gzip > /backup/$(date +%F).gz\nfind /backup -mtime +30 -delete",
-		},
-		{
-			ID: "103", App: "default", Name: "once 🚀", At: at(90 * time.Minute), Timezone: "UTC", Status: "active",
-			NextDue: at(90 * time.Minute), Command: "printf '\x1b[2J'",
-		},
-		{
-			ID: "104", App: "default", Name: "broken", Schedule: "@yearly", Timezone: "UTC", Status: "error",
-			Command: "true",
-		},
+		}}},
+		{view.Job{ID: "103", Status: job.Active, NextDue: at(90 * time.Minute), Spec: job.Spec{
+			App: "default", Name: "once 🚀", At: at(90 * time.Minute), Timezone: "UTC", Command: "printf '\x1b[2J'",
+		}}},
+		{view.Job{ID: "104", Status: job.Broken, Spec: job.Spec{
+			App: "default", Name: "broken", Schedule: "@yearly", Timezone: "UTC", Command: "true",
+		}}},
 	}
 }
 
-func sampleRuns() []runView {
+func sampleRuns() []view.Run {
 	late, exit := 0.7, 3
-	run := runView{
-		ID: "4294967297", JobID: "1", App: "default", Job: "hello", Due: at(0), Node: "node-1", Trigger: "schedule",
+	run := view.Run{
+		ID: "4294967297", JobID: "1", App: "default", Job: "hello", Due: now, Node: "node-1", Trigger: "schedule",
 		State: "ended", Attempt: 1, Final: true,
 	}
 
 	ok, failed, missed, running := run, run, run, run
-	ok.Started, ok.Ended, ok.Lateness, ok.Outcome = at(0), at(1240*time.Millisecond), &late, "succeeded"
-	failed.Started, failed.Ended, failed.Lateness, failed.Outcome, failed.ExitCode, failed.Trigger = at(0), at(time.Hour+2*time.Minute), &late, "failed", &exit, "manual"
-	missed.Outcome, missed.Count, missed.Until, missed.Reason = "missed", 17, at(time.Minute), "no node could start it within 1m0s of its due time"
-	running.State, running.Started, running.Lateness = "running", at(-3*time.Second), &late
-	return []runView{running, ok, failed, missed}
+	ok.Started, ok.Ended, ok.LatenessMS, ok.Outcome = at(0), at(1240*time.Millisecond), &late, job.Succeeded
+	failed.Started, failed.Ended, failed.LatenessMS = at(0), at(time.Hour+2*time.Minute), &late
+	failed.Outcome, failed.ExitCode, failed.Trigger = job.Failed, &exit, "manual"
+	missed.Outcome, missed.Count, missed.Until = job.Missed, 17, at(time.Minute)
+	missed.Reason = "no node could start it within 1m0s of its due time"
+	running.State, running.Started, running.LatenessMS = "running", at(-3*time.Second), &late
+	return []view.Run{running, ok, failed, missed}
 }
 
 func TestTables(t *testing.T) {
 	t.Parallel()
 
-	cluster := clusterView{SessionExpiry: "20s", Sessions: []sessionView{
+	cluster := view.Cluster{SessionExpiry: "20s", Sessions: []view.Session{
 		{
 			ID: "0bb2aa3e-dbd0-479e-bfdc-b17d6df5234d", Node: "web-1", Address: "http://127.0.0.1:8610", PID: 4711,
-			Version: "v1.2.3", Started: at(-time.Hour), BeatAge: 1234, Prepared: 2, Executing: 1, Slots: 128,
-			ClockOffset: -0.2,
+			Version: "v1.2.3", Started: *at(-time.Hour), BeatAgeMS: 1234, Prepared: 2, Executing: 1, Slots: 128,
+			ClockOffsetMS: -0.2,
 		},
 		{
 			ID: "9edaf7ba-f0f7-4633-80f4-6447ae9135b0", Node: "web-2", Address: "http://127.0.0.1:8610", PID: 12,
-			Version: "v1.2.3", Started: at(-time.Minute), BeatAge: 14_000, Slots: 128, ClockOffset: 86_400_000,
+			Version: "v1.2.3", Started: *at(-time.Minute), BeatAgeMS: 14_000, Slots: 128, ClockOffsetMS: 86_400_000,
 		},
 		{
 			ID: "a9cc44db-5e9a-464a-bcaf-b60fd3be3f0f", Node: "web-3", Address: "http://127.0.0.1:8610", PID: 13,
-			Version: "v1.2.3", Started: at(-time.Minute), BeatAge: 90, Draining: true, Slots: 128,
+			Version: "v1.2.3", Started: *at(-time.Minute), BeatAgeMS: 90, Draining: true, Slots: 128,
 		},
 	}}
 
@@ -101,7 +103,7 @@ func TestTables(t *testing.T) {
 	}
 
 	change := time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC)
-	due := []dueView{{Due: at(26 * time.Hour)}, {Due: &change, Mark: "gap"}}
+	due := []view.DueTime{{Due: *at(26 * time.Hour)}, {Due: change, Mark: job.Gap}}
 	for name, table := range map[string]*table{
 		"jobs":    jobTable(sampleJobs(), now),
 		"runs":    runTable(sampleRuns(), true, now),
@@ -215,7 +217,7 @@ func TestTimes(t *testing.T) {
 	}
 
 	past := at(-800 * 24 * time.Hour)
-	late := jobView{At: past, NextDue: past}
+	late := jobView{view.Job{Spec: job.Spec{At: past}, NextDue: past}}
 	if got := nextDue(&late, now); !strings.HasSuffix(got, "which has passed: it starts at once") {
 		t.Errorf("an instant that has passed: got %q", got)
 	}

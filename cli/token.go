@@ -7,23 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
 // tokenView is a token. Its secret text is only set directly after its creation.
-type tokenView struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	Role     string     `json:"role"`
-	Apps     []string   `json:"apps"`
-	State    string     `json:"state"`
-	By       string     `json:"created_by"`
-	Created  *time.Time `json:"created"`
-	Expires  *time.Time `json:"expires"`
-	Used     *time.Time `json:"last_used"`
-	UsedFrom string     `json:"last_used_from"`
-	Token    string     `json:"token"`
-}
+type tokenView struct{ view.NewToken }
 
 const tokensPath = "/api/v1/tokens"
 
@@ -89,7 +79,7 @@ nodes, tokens) is then read-only.`,
 
 		r.warnOfApps(cmd.Context(), apps...)
 		return r.object(c, raw, t.Name, func() error {
-			c.printf("%s\n", plain(t.Token))
+			c.printf("%s\n", plain(t.Text))
 			c.notef("This is the token of %s, %s, until %s. It is shown only once.\n", plain(t.Name), t.grant(),
 				t.until(c.now()))
 			return nil
@@ -118,9 +108,9 @@ func tokenEnd(s string, now time.Time) (string, error) {
 // grant describes the permissions of the token.
 func (t *tokenView) grant() string {
 	if len(t.Apps) == 0 {
-		return t.Role + " of the cluster"
+		return string(t.Role) + " of the cluster"
 	}
-	return t.Role + " of " + plain(strings.Join(t.Apps, ", "))
+	return string(t.Role) + " of " + plain(strings.Join(t.Apps, ", "))
 }
 
 func (t *tokenView) until(now time.Time) string {
@@ -236,15 +226,6 @@ func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 	}
 }
 
-// meView is the identity of the token in use.
-type meView struct {
-	Name    string     `json:"name"`
-	Kind    string     `json:"kind"`
-	Role    string     `json:"role"`
-	Apps    []string   `json:"apps"`
-	Expires *time.Time `json:"expires"`
-}
-
 func tokenShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show the permissions of the token in use", Args: nothing,
@@ -253,7 +234,7 @@ func tokenShow(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		me, raw, err := get[meView](cmd.Context(), r, "/api/v1/me", nil)
+		me, raw, err := get[view.Me](cmd.Context(), r, "/api/v1/me", nil)
 		if err != nil {
 			return err
 		}
@@ -269,7 +250,7 @@ func tokenShow(c *console) *cobra.Command {
 
 			d := new(card)
 			for _, line := range [][2]string{
-				{"name", me.Name}, {"role", me.Role}, {"apps", apps}, {"expires", expires},
+				{"name", me.Name}, {"role", string(me.Role)}, {"apps", apps}, {"expires", expires},
 			} {
 				d.add(line[0], line[1], "")
 			}

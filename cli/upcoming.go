@@ -5,18 +5,13 @@ import (
 	"net/url"
 	"time"
 
+	"go-crontab/api/view"
+
 	"github.com/spf13/cobra"
 )
 
 // upcomingView is a due time of any job.
-type upcomingView struct {
-	JobID    string     `json:"job_id"`
-	Job      string     `json:"job"`
-	App      string     `json:"app"`
-	Due      *time.Time `json:"due"`
-	Timezone string     `json:"timezone"`
-	Mark     string     `json:"mark"`
-}
+type upcomingView struct{ view.UpcomingDue }
 
 func (u *upcomingView) job() string { return u.App + "/" + u.Job }
 
@@ -89,7 +84,7 @@ func upcomingTable(dues []upcomingView, now time.Time) *table {
 	}
 
 	for _, d := range dues {
-		t.add(text(absolute(d.Due, now.Location())), text(relative(d.Due, now)), text(d.job()),
+		t.add(text(absolute(&d.Due, now.Location())), text(relative(&d.Due, now)), text(d.job()),
 			text(d.JobID), cell{plain(d.Mark), yellow})
 	}
 	return t

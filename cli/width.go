@@ -19,7 +19,7 @@ func cut(s string, width int) string { return cells.Truncate(s, width, "…") }
 
 // plain makes s a single line that is harmless for a terminal. Names and commands are user input:
 // they must not move the cursor or change the text direction.
-func plain(s string) string {
+func plain[S ~string](s S) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n':
@@ -32,5 +32,5 @@ func plain(s string) string {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, s)
+	}, string(s))
 }

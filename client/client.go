@@ -9,10 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
-	"go-crontab/job"
+	"go-crontab/api/view"
 )
 
 // Client calls the API of a cluster through a single node. It is safe for concurrent use.
@@ -27,6 +28,9 @@ type Option func(*Client)
 
 // WithToken sends an API token with each request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
+
+// WithTimeout bounds each request, streams excepted. The default is a minute.
+func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeout = d } }
 
 // WithHTTP replaces the default HTTP client, whose timeout is a minute.
 func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
@@ -53,25 +57,12 @@ func New(server string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Problem is an error response of the API (RFC 9457).
+// Problem is an error response of the API (RFC 9457). Type never changes; Errors has one entry for
+// each invalid field, with a code.
 type Problem struct {
-	Type      string        `json:"type"` // urn:go-crontab:problem:…; never changes
-	Title     string        `json:"title"`
-	Status    int           `json:"status"`
-	Detail    string        `json:"detail"`
-	Errors    []job.Problem `json:"errors"` // one for each invalid field
-	RequestID string        `json:"request_id"`
+	view.Problem
+	Foreign string // the status of an answer that is not a go-crontab's; Type and Detail are empty then
 }
-
-func (p *Problem) Error() string {
-	if p.Detail == "" {
-		return p.Title
-	}
-	return p.Title + ": " + p.Detail
-}
-
-// IsType reports whether the problem has the type with this name, such as "exists".
-func (p *Problem) IsType(name string) bool { return strings.HasSuffix(p.Type, ":problem:"+name) }
 
 // IsNotFound reports whether an error means that the object does not exist.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
@@ -100,46 +91,59 @@ func hasStatus(err error, status int) bool {
 // maxAnswer bounds the response body, in bytes.
 const maxAnswer = 64 << 20
 
-type request struct {
-	method, path string
-	query        url.Values
-	body         any    // sent as JSON unless nil
-	key          string // Idempotency-Key
+// Request is a request of the API. Package view has the types of the answers.
+type Request struct {
+	Method string
+	Path   string // such as /api/v1/jobs
+	Query  url.Values
+	Body   any    // sent as JSON unless nil; a [Document] is sent as it is
+	Key    string // Idempotency-Key: requests with the same key are carried out once
+	Match  string // If-Match: the version that the object must be at, or 412
 }
 
-// send makes a request and returns the body and the header of a successful response.
-func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, error) {
+// Document is a request body that is sent as it is.
+type Document struct {
+	Media string // media type
+	Data  []byte
+}
+
+// Do makes a request for which there is no method, and returns the body and the header of a
+// successful response. Any other response is a [*Problem].
+//
+// A request that the server refuses because there are too many is sent again after the time that
+// the server asks for, up to ten times: it was not carried out. No other request is sent again.
+func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error) {
 	var payload io.Reader
-	if r.body != nil {
-		b, err := json.Marshal(r.body)
+	media := "application/json"
+	if d, ok := r.Body.(Document); ok {
+		payload, media = bytes.NewReader(d.Data), d.Media
+	} else if r.Body != nil {
+		b, err := json.Marshal(r.Body)
 		if err != nil {
 			return nil, nil, err
 		}
 		payload = bytes.NewReader(b)
 	}
 
-	target := c.server + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
-	}
-
-	req, err := http.NewRequestWithContext(ctx, r.method, target, payload)
+	req, err := http.NewRequestWithContext(ctx, r.Method, c.target(r.Path, r.Query), payload)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	req.Header.Set("Accept", "application/json, application/problem+json, application/octet-stream")
-	if r.body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, application/problem+json, application/octet-stream, text/plain")
+	for name, value := range map[string]string{"Idempotency-Key": r.Key, "If-Match": r.Match} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
 	}
-	if r.key != "" {
-		req.Header.Set("Idempotency-Key", r.key)
+	if r.Body != nil {
+		req.Header.Set("Content-Type", media)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 
-	resp, err := c.http.Do(req)
+	resp, err := c.paced(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +151,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, erro
 
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s %s: read the response: %w", r.method, r.path, err)
+		return nil, nil, fmt.Errorf("read the response of %s: %w", c.server, err)
 	}
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -157,34 +161,72 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, http.Header, erro
 	return answer, resp.Header, nil
 }
 
+func (c *Client) target(path string, query url.Values) string {
+	if len(query) == 0 {
+		return c.server + path
+	}
+	return c.server + path + "?" + query.Encode()
+}
+
+// maxPaced bounds the attempts of a request that is rate limited.
+const maxPaced = 10
+
+// paced sends a request, and repeats it after a pause while it is rate limited. An app may stay at
+// one of its limits, so that problem is returned at once.
+func (c *Client) paced(req *http.Request) (*http.Response, error) {
+	for try := 1; ; try++ {
+		resp, err := c.http.Do(req)
+		if err != nil || resp.StatusCode != http.StatusTooManyRequests || try == maxPaced {
+			return resp, err
+		}
+
+		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		resp.Body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(said))
+		if err != nil || bytes.Contains(said, []byte(view.ProblemType+"app-limit")) {
+			return resp, err
+		}
+
+		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		if err != nil || after < 1 || after > 60 {
+			after = 1
+		}
+
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+
+		select {
+		case <-req.Context().Done():
+			return nil, context.Cause(req.Context())
+		case <-time.After(time.Duration(after) * time.Second):
+		}
+	}
+}
+
 func readProblem(resp *http.Response, body []byte) error {
 	p := &Problem{}
-	if err := json.Unmarshal(body, p); err != nil || p.Title == "" {
-		return &Problem{
-			Status: resp.StatusCode, Title: "the response is " + resp.Status + ", not that of a go-crontab node",
-		}
+	if err := json.Unmarshal(body, &p.Problem); err != nil || p.Title == "" && p.Detail == "" {
+		p = &Problem{Foreign: resp.Status}
+		p.Title = "the response is " + resp.Status + ", not that of a go-crontab node"
 	}
 	p.Status = resp.StatusCode // the status line is authoritative
 	return p
 }
 
 // ask makes a request and decodes the response.
-func ask[T any](ctx context.Context, c *Client, r request) (*T, error) {
-	b, _, err := c.send(ctx, r)
+func ask[T any](ctx context.Context, c *Client, r Request) (*T, error) {
+	b, _, err := c.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	v := new(T)
 	if err := json.Unmarshal(b, v); err != nil {
-		return nil, fmt.Errorf("%s %s: cannot read the response: %w", r.method, r.path, err)
+		return nil, fmt.Errorf("%s %s: cannot read the response: %w", r.Method, r.Path, err)
 	}
 	return v, nil
-}
-
-// page is a response to a list request.
-type page[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next"`
 }
 
 // pageSize is the most items that the API returns in one page.
@@ -199,7 +241,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 		}
 
 		for {
-			p, err := ask[page[*T]](ctx, c, request{method: http.MethodGet, path: path, query: q})
+			p, err := ask[view.Page[*T]](ctx, c, Request{Method: http.MethodGet, Path: path, Query: q})
 			if err != nil {
 				yield(nil, err)
 				return

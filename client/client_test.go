@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -200,7 +202,7 @@ func TestRuns(t *testing.T) {
 	}
 
 	run, err := c.Wait(ctx, asked)
-	if err != nil || run.Outcome != "failed" || run.Succeeded() || run.ExitCode == nil || *run.ExitCode != 3 ||
+	if err != nil || run.Outcome != job.Failed || run.Succeeded() || run.ExitCode == nil || *run.ExitCode != 3 ||
 		run.Node != "one" || run.Request != asked.Request || run.Ended == nil {
 		t.Fatalf("got %+v, %v", run, err)
 	}
@@ -256,7 +258,7 @@ func TestRuns(t *testing.T) {
 	if _, err := c.Kill(ctx, running.ID); err != nil {
 		t.Fatal(err)
 	}
-	if run, err = c.Wait(ctx, asked); err != nil || run.Outcome != "killed" || run.ID != running.ID {
+	if run, err = c.Wait(ctx, asked); err != nil || run.Outcome != job.Killed || run.ID != running.ID {
 		t.Errorf("got %+v, %v", run, err)
 	}
 	if got := <-followed; !strings.HasSuffix(got, "<nil>") {
@@ -372,5 +374,55 @@ func TestRedirectIsNoAnswer(t *testing.T) {
 
 	if err := c.Delete(t.Context(), "7"); err == nil || !strings.Contains(err.Error(), "301") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestDo sends requests for which there is no method.
+func TestDo(t *testing.T) {
+	t.Parallel()
+
+	asked := 0
+	var got string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"type":"urn:go-crontab:problem:too-many-requests","title":"slower"}`)
+			return
+		}
+
+		body, _ := io.ReadAll(r.Body)
+		got = fmt.Sprintln(r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("Idempotency-Key"),
+			r.Header.Get("If-Match"), string(body))
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusPreconditionFailed)
+			fmt.Fprint(w, `{"type":"urn:go-crontab:problem:stale","title":"stale","version":4,"request_id":"r7",
+				"errors":[{"field":"a","message":"m","code":"c","values":["v"]}]}`)
+			return
+		}
+		w.Header().Set("Output-Next", "3")
+		fmt.Fprint(w, "abc")
+	}))
+	defer s.Close()
+
+	c, err := client.New(s.URL, client.WithTimeout(10*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	answer, header, err := c.Do(t.Context(), client.Request{
+		Method: http.MethodPost, Path: "/p", Query: url.Values{"q": {"1"}}, Key: "once",
+		Body: client.Document{Media: "text/csv", Data: []byte("x,y")},
+	})
+	if err != nil || string(answer) != "abc" || header.Get("Output-Next") != "3" || asked != 2 ||
+		got != "POST /p?q=1 text/csv once  x,y\n" {
+		t.Errorf("got %q, %v after %d requests: %s", answer, err, asked, got)
+	}
+
+	var p *client.Problem
+	_, _, err = c.Do(t.Context(), client.Request{Method: http.MethodPut, Path: "/p", Match: `"3"`, Body: "b"})
+	if !errors.As(err, &p) || !p.IsType("stale") || p.Version != 4 || p.RequestID != "r7" || p.Foreign != "" ||
+		len(p.Errors) != 1 || p.Errors[0].Code != "c" || got != "PUT /p application/json  \"3\" \"b\"\n" {
+		t.Errorf("got %#v: %s", err, got)
 	}
 }

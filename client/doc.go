@@ -6,5 +6,6 @@
 //
 // It sends a job.Spec and ignores unknown fields in responses, which a newer server may add. Any
 // node will do. A node that cannot answer returns a [Problem] with status 503; test for it with
-// [IsAway]. The client never retries a change by itself. Methods that are safe to repeat say so.
+// [IsAway]. The client never retries a change by itself, unless the server has refused it because
+// there are too many requests. Methods that are safe to repeat say so.
 package client

@@ -12,72 +12,21 @@ import (
 	"strings"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/sse"
 )
 
-// Event describes an event in the cluster. Later versions may add kinds and actions.
-type Event struct {
-	ID     string    `json:"id"`
-	Kind   string    `json:"kind"` // hello, run, runs, job, pause, node, backfill, alert, change or reload
-	At     time.Time `json:"at"`
-	Action string    `json:"action"` // for a run started or ended, otherwise the audit's action
-	App    string    `json:"app"`
-	JobID  string    `json:"job_id"`
-	Job    string    `json:"job"`
-	Name   string    `json:"name"` // of a node, or of the changed object
-	What   string    `json:"what"` // kind of the changed object
-	Who    string    `json:"who"`
-	Reason string    `json:"reason"`
-
-	Run      *Run            `json:"run"`      // of kind run
-	Counts   []RunCounts     `json:"counts"`   // of kind runs, when many start or end at once
-	Other    *RunCounts      `json:"other"`    // the remaining jobs together
-	Backfill *BackfillStatus `json:"backfill"` // of kind backfill
-	Alert    *Alert          `json:"alert"`    // of kind alert: raised, silenced or recovered
-}
-
-// RunCounts counts the runs of a job that started, and the runs that ended, by outcome.
-type RunCounts struct {
-	App        string `json:"app"`
-	JobID      string `json:"job_id"`
-	Job        string `json:"job"`
-	Started    int64  `json:"started"`
-	Succeeded  int64  `json:"succeeded"`
-	Failed     int64  `json:"failed"`
-	TimedOut   int64  `json:"timed_out"`
-	Killed     int64  `json:"killed"`
-	Lost       int64  `json:"lost"`
-	Skipped    int64  `json:"skipped"`
-	Missed     int64  `json:"missed"`
-	Superseded int64  `json:"superseded"`
-}
-
-// BackfillStatus is the progress of a backfill.
-type BackfillStatus struct {
-	ID      string `json:"id"`
-	State   string `json:"state"`
-	Total   int64  `json:"total"`
-	Planned int64  `json:"planned"`
-	LeftOut int64  `json:"left_out"`
-}
-
-// Alert describes a problem that an alert rule has found.
-type Alert struct {
-	ID       string    `json:"id"`
-	State    string    `json:"state"` // firing or resolved
-	Rule     string    `json:"rule"`
-	Event    string    `json:"event"`
-	Severity string    `json:"severity"`
-	App      string    `json:"app"`
-	JobID    string    `json:"job_id"`
-	Job      string    `json:"job"`
-	Node     string    `json:"node"`
-	Run      string    `json:"run"`
-	Summary  string    `json:"summary"`
-	First    time.Time `json:"first"`
-	Last     time.Time `json:"last"`
-	Seen     int64     `json:"seen"`
-}
+// Types of events.
+type (
+	// Event describes an event in the cluster. Later versions may add kinds and actions.
+	Event = view.Event
+	// RunCounts counts the runs of a job that started, and the runs that ended, by outcome.
+	RunCounts = view.RunCounts
+	// BackfillStatus is the progress of a backfill.
+	BackfillStatus = view.BackfillStatus
+	// Alert describes a problem that an alert rule has found.
+	Alert = view.Alert
+)
 
 // EventFilter selects events. Zero fields do not restrict.
 type EventFilter struct {
@@ -98,7 +47,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, er
 	put(q, "kinds", strings.Join(f.Kinds, ","))
 
 	return func(yield func(*Event, error) bool) {
-		reader := c.follower("/api/v1/events", q)
+		reader := c.Stream("/api/v1/events", q)
 		seen := recent{ids: map[string]bool{}}
 		enough := false
 		reader.On = func(m sse.Message) error {
@@ -154,18 +103,14 @@ func (r *recent) first(id string) bool {
 // streamQuiet is three times the longest silence of a healthy node.
 const streamQuiet = 45 * time.Second
 
-// follower returns a reader of an API stream.
-func (c *Client) follower(path string, query url.Values) *sse.Follower {
+// Stream returns a reader of a stream of the API, which survives broken connections. Its Run calls
+// its On for each message, and tries an unreachable node until ctx ends.
+func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 	h := *c.http
 	h.Timeout = 0 // a stream has no end
 	return &sse.Follower{
 		Open: func(ctx context.Context, last string) (*http.Response, error) {
-			target := c.server + path
-			if len(query) > 0 {
-				target += "?" + query.Encode()
-			}
-
-			req, err := sse.Request(ctx, target, last, c.token)
+			req, err := sse.Request(ctx, c.target(path, query), last, c.token)
 			if err != nil {
 				return nil, err
 			}

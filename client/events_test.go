@@ -46,7 +46,7 @@ func TestEvents(t *testing.T) {
 		case e.App != "ops" || e.JobID != id || e.Job != "long" || e.At.IsZero() || e.ID == "":
 			t.Errorf("got %+v", e)
 		case e.Kind == "run" && e.Action == "ended" &&
-			(e.Run.Outcome != "failed" || *e.Run.ExitCode != 3 || e.Run.Node != "one"):
+			(e.Run.Outcome != job.Failed || *e.Run.ExitCode != 3 || e.Run.Node != "one"):
 			t.Errorf("got %+v", e.Run)
 		}
 

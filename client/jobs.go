@@ -6,37 +6,21 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/job"
-	"go-crontab/job/problem"
 )
 
-// Job is a definition with its defaults filled in, and its current state in the cluster.
-type Job struct {
-	ID string `json:"id"`
-	job.Spec
-
-	Paused   bool           `json:"paused"`
-	Status   string         `json:"status"` // active, paused, finished, error
-	Error    string         `json:"error"`
-	Version  int64          `json:"version"`
-	NextDue  *time.Time     `json:"next_due"`
-	LastDue  *time.Time     `json:"last_due"`
-	Created  time.Time      `json:"created"`
-	Updated  time.Time      `json:"updated"`
-	Warnings []problem.Text `json:"warnings"` // allowed but probably unintended settings; set after a change
-	Waiting  []Waiting      `json:"waiting"`  // due times that are held back; set by Get and Named
-}
-
-// Waiting is a due time that is held back.
-type Waiting struct {
-	Due   time.Time  `json:"due"`
-	Since time.Time  `json:"since"`
-	Until *time.Time `json:"until"` // when it ends missed
-	For   string     `json:"for"`   // job, group, node, pause
-	Why   string     `json:"why"`
-}
+// Types of jobs.
+type (
+	// Job is a definition with its defaults filled in, and its current state in the cluster.
+	// Warnings are set after a change, Waiting by Get and Named.
+	Job = view.Job
+	// Waiting is a due time that is held back.
+	Waiting = view.JobWait
+	// Due is a due time of a schedule.
+	Due = view.DueTime
+)
 
 const jobsPath = "/api/v1/jobs"
 
@@ -51,49 +35,49 @@ func namedPath(app, name string) string {
 
 // Create adds a job. If the name is taken, [IsExists] reports true for the error.
 func (c *Client) Create(ctx context.Context, spec job.Spec) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodPost, path: jobsPath, body: spec})
+	return ask[Job](ctx, c, Request{Method: http.MethodPost, Path: jobsPath, Body: spec})
 }
 
 // Put makes the job with the name in spec equal to spec, and adds it if it does not exist. It is
 // safe to repeat.
 func (c *Client) Put(ctx context.Context, spec job.Spec) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodPut, path: namedPath(spec.App, spec.Name), body: spec})
+	return ask[Job](ctx, c, Request{Method: http.MethodPut, Path: namedPath(spec.App, spec.Name), Body: spec})
 }
 
 // Update replaces the definition of a job.
 func (c *Client) Update(ctx context.Context, id string, spec job.Spec) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodPut, path: jobPath(id), body: spec})
+	return ask[Job](ctx, c, Request{Method: http.MethodPut, Path: jobPath(id), Body: spec})
 }
 
 // Patch changes some fields of a job, by their names in JSON. A nil value resets a field.
 func (c *Client) Patch(ctx context.Context, id string, fields map[string]any) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodPatch, path: jobPath(id), body: fields})
+	return ask[Job](ctx, c, Request{Method: http.MethodPatch, Path: jobPath(id), Body: fields})
 }
 
 // Get returns a job by its id.
 func (c *Client) Get(ctx context.Context, id string) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodGet, path: jobPath(id)})
+	return ask[Job](ctx, c, Request{Method: http.MethodGet, Path: jobPath(id)})
 }
 
 // Named returns the job with this name. An empty app is the default app.
 func (c *Client) Named(ctx context.Context, app, name string) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodGet, path: namedPath(app, name)})
+	return ask[Job](ctx, c, Request{Method: http.MethodGet, Path: namedPath(app, name)})
 }
 
 // Delete deletes a job. Its executing runs continue, and its history is kept.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	_, _, err := c.send(ctx, request{method: http.MethodDelete, path: jobPath(id)})
+	_, _, err := c.Do(ctx, Request{Method: http.MethodDelete, Path: jobPath(id)})
 	return err
 }
 
 // Pause stops the due times of a job until it is resumed. The reason may be empty.
 func (c *Client) Pause(ctx context.Context, id, reason string) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodPost, path: jobPath(id) + "/pause", body: because(reason)})
+	return ask[Job](ctx, c, Request{Method: http.MethodPost, Path: jobPath(id) + "/pause", Body: because(reason)})
 }
 
 // Resume ends the pause of a job.
 func (c *Client) Resume(ctx context.Context, id string) (*Job, error) {
-	return ask[Job](ctx, c, request{method: http.MethodPost, path: jobPath(id) + "/resume", body: struct{}{}})
+	return ask[Job](ctx, c, Request{Method: http.MethodPost, Path: jobPath(id) + "/resume", Body: struct{}{}})
 }
 
 // because returns a request body with a reason.
@@ -125,16 +109,10 @@ func (c *Client) List(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	return list[Job](ctx, c, jobsPath, q)
 }
 
-// Due is a due time of a schedule.
-type Due struct {
-	Due  time.Time `json:"due"`
-	Mark string    `json:"mark"` // gap, repeat …
-}
-
 // Next returns the next n due times of a job; n is at most 1000.
 func (c *Client) Next(ctx context.Context, id string, n int) ([]Due, error) {
-	p, err := ask[page[Due]](ctx, c, request{
-		method: http.MethodGet, path: jobPath(id) + "/next", query: url.Values{"n": {strconv.Itoa(n)}},
+	p, err := ask[view.Page[Due]](ctx, c, Request{
+		Method: http.MethodGet, Path: jobPath(id) + "/next", Query: url.Values{"n": {strconv.Itoa(n)}},
 	})
 	if err != nil {
 		return nil, err

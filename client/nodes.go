@@ -4,31 +4,23 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
+
+	"go-crontab/api/view"
 )
 
-// Node is a node of the cluster. Reason, By and Since describe its cordon, if any.
-type Node struct {
-	Name string `json:"name"`
-	// ready, cordoning, cordoned, draining, drained, stopping, silent, absent
-	State     string            `json:"state"`
-	Labels    map[string]string `json:"labels"`
-	Handlers  []string          `json:"handlers"`
-	Cordoned  bool              `json:"cordoned"`
-	Drained   bool              `json:"drained"`
-	Reason    string            `json:"reason"`
-	By        string            `json:"by"`
-	Since     *time.Time        `json:"since"`
-	Prepared  int               `json:"prepared"`
-	Executing int               `json:"executing"`
-	Slots     int               `json:"slots"`
-}
+// Types of nodes.
+type (
+	// Node is a node of the cluster. Reason, By and Since describe its cordon, if any.
+	Node = view.Node
+	// Handler is a Go function that jobs call by its key.
+	Handler = view.Handler
+)
 
 const nodesPath = "/api/v1/nodes"
 
 // Nodes lists the nodes by name.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	p, err := ask[page[Node]](ctx, c, request{method: http.MethodGet, path: nodesPath})
+	p, err := ask[view.Page[Node]](ctx, c, Request{Method: http.MethodGet, Path: nodesPath})
 	if err != nil {
 		return nil, err
 	}
@@ -51,29 +43,18 @@ func (c *Client) Uncordon(ctx context.Context, node string) (*Node, error) {
 }
 
 func (c *Client) changeNode(ctx context.Context, node, verb, reason string) (*Node, error) {
-	return ask[Node](ctx, c, request{
-		method: http.MethodPost,
-		path:   nodesPath + "/" + url.PathEscape(node) + "/" + verb,
-		body:   because(reason),
+	return ask[Node](ctx, c, Request{
+		Method: http.MethodPost,
+		Path:   nodesPath + "/" + url.PathEscape(node) + "/" + verb,
+		Body:   because(reason),
 	})
-}
-
-// Handler is a Go function that jobs call by its key.
-type Handler struct {
-	Key      string     `json:"handler"`
-	Nodes    []string   `json:"nodes"` // nodes that have it
-	Jobs     int        `json:"jobs"`  // number of jobs that name it
-	Disabled bool       `json:"disabled"`
-	Reason   string     `json:"reason"`
-	By       string     `json:"by"`
-	Since    *time.Time `json:"since"`
 }
 
 const handlersPath = "/api/v1/handlers"
 
 // Handlers lists the handlers by key.
 func (c *Client) Handlers(ctx context.Context) ([]Handler, error) {
-	p, err := ask[page[Handler]](ctx, c, request{method: http.MethodGet, path: handlersPath})
+	p, err := ask[view.Page[Handler]](ctx, c, Request{Method: http.MethodGet, Path: handlersPath})
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +72,9 @@ func (c *Client) EnableHandler(ctx context.Context, key string) (*Handler, error
 }
 
 func (c *Client) changeHandler(ctx context.Context, key, verb, reason string) (*Handler, error) {
-	return ask[Handler](ctx, c, request{
-		method: http.MethodPost,
-		path:   handlersPath + "/" + url.PathEscape(key) + "/" + verb,
-		body:   because(reason),
+	return ask[Handler](ctx, c, Request{
+		Method: http.MethodPost,
+		Path:   handlersPath + "/" + url.PathEscape(key) + "/" + verb,
+		Body:   because(reason),
 	})
 }

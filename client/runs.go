@@ -12,50 +12,19 @@ import (
 	"strconv"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/sse"
 
 	"github.com/google/uuid"
 )
 
-// Run is an attempt at a due time, or a range of due times that were never attempted.
-type Run struct {
-	ID       string     `json:"id"`
-	JobID    string     `json:"job_id"`
-	Job      string     `json:"job"`
-	App      string     `json:"app"`
-	Due      time.Time  `json:"due"`
-	Until    *time.Time `json:"until"` // last due time of a range
-	Count    int64      `json:"count"` // number of due times in a range, if more than one
-	Started  *time.Time `json:"started"`
-	Ended    *time.Time `json:"ended"`
-	Lateness *float64   `json:"lateness_ms"`
-	Attempt  int        `json:"attempt"`
-	Final    bool       `json:"final"`   // no further attempt follows
-	State    string     `json:"state"`   // running or ended
-	Outcome  string     `json:"outcome"` // succeeded, failed, timed_out, killed, lost, skipped, missed, superseded
-	Reason   string     `json:"reason"`
-	ExitCode *int       `json:"exit_code"`
-	Signal   string     `json:"signal"`
-	Node     string     `json:"node"`
-	Trigger  string     `json:"trigger"`
-	Request  string     `json:"request"` // id of the request that caused the run, if any
-
-	ReasonCode string `json:"reason_code"` // reason for programs; docs/jobs.md lists the codes
-
-	OutputBytes     int64 `json:"output_bytes"`
-	OutputTruncated bool  `json:"output_truncated"`
-	OutputRemoved   bool  `json:"output_removed"`
-}
-
-// Succeeded reports whether the run succeeded.
-func (r *Run) Succeeded() bool { return r.Outcome == "succeeded" }
-
-// Requested is the response to a manual start.
-type Requested struct {
-	JobID   string    `json:"job_id"`
-	Due     time.Time `json:"due"`
-	Request string    `json:"request"` // all runs of the request carry this id
-}
+// Types of runs.
+type (
+	// Run is an attempt at a due time, or a range of due times that were never attempted.
+	Run = view.Run
+	// Requested is the response to a manual start. All runs of the request carry its id.
+	Requested = view.Requested
+)
 
 const runsPath = "/api/v1/runs"
 
@@ -64,8 +33,8 @@ func runPath(id string) string { return runsPath + "/" + url.PathEscape(id) }
 // Run starts a job once, now. Requests with the same key start only one run, so a call with a key
 // is safe to repeat. An empty key always starts a new run.
 func (c *Client) Run(ctx context.Context, jobID, key string) (*Requested, error) {
-	return ask[Requested](ctx, c, request{
-		method: http.MethodPost, path: jobPath(jobID) + "/run", body: struct{}{}, key: key,
+	return ask[Requested](ctx, c, Request{
+		Method: http.MethodPost, Path: jobPath(jobID) + "/run", Body: struct{}{}, Key: key,
 	})
 }
 
@@ -140,18 +109,18 @@ func (c *Client) Runs(ctx context.Context, f RunFilter) iter.Seq2[*Run, error] {
 
 // GetRun returns a run by its id.
 func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
-	return ask[Run](ctx, c, request{method: http.MethodGet, path: runPath(id)})
+	return ask[Run](ctx, c, Request{Method: http.MethodGet, Path: runPath(id)})
 }
 
 // Kill requests that a run is killed. On any node the run ends within two seconds.
 func (c *Client) Kill(ctx context.Context, id string) (*Run, error) {
-	return ask[Run](ctx, c, request{method: http.MethodPost, path: runPath(id) + "/kill", body: struct{}{}})
+	return ask[Run](ctx, c, Request{Method: http.MethodPost, Path: runPath(id) + "/kill", Body: struct{}{}})
 }
 
 // Output returns the output of a run so far, or the retained part of it.
 func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
-	b, _, err := c.send(ctx, request{
-		method: http.MethodGet, path: runPath(id) + "/output", query: url.Values{"raw": {"1"}},
+	b, _, err := c.Do(ctx, Request{
+		Method: http.MethodGet, Path: runPath(id) + "/output", Query: url.Values{"raw": {"1"}},
 	})
 	return b, err
 }
@@ -163,14 +132,11 @@ const followLook = 500 * time.Millisecond
 // node that cannot answer until ctx ends. The next answer may come from another node.
 func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
 	from := int64(0)
-	f := c.follower(runPath(id)+"/output", url.Values{"raw": {"1"}})
+	f := c.Stream(runPath(id)+"/output", url.Values{"raw": {"1"}})
 	f.On = func(m sse.Message) error {
 		switch m.Event {
 		case "output":
-			var part struct {
-				Next  int64  `json:"next"`
-				Bytes []byte `json:"bytes"`
-			}
+			var part view.OutputEvent
 			if err := json.Unmarshal([]byte(m.Data), &part); err != nil {
 				return fmt.Errorf("output of run %s: %w", id, err)
 			}
@@ -193,8 +159,8 @@ func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
 // followByAsking polls the output, for nodes that have no streams.
 func (c *Client) followByAsking(ctx context.Context, id string, w io.Writer, from int64) error {
 	for {
-		b, header, err := c.send(ctx, request{method: http.MethodGet, path: runPath(id) + "/output",
-			query: url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}})
+		b, header, err := c.Do(ctx, Request{Method: http.MethodGet, Path: runPath(id) + "/output",
+			Query: url.Values{"raw": {"1"}, "from": {strconv.FormatInt(from, 10)}}})
 		if err != nil && !IsAway(err) {
 			return err
 		}

@@ -72,6 +72,8 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():
 		return &Schema{}
+	case reflect.TypeFor[[]byte](): // base64
+		return &Schema{Type: Types{String}}
 	case reflect.TypeFor[time.Time]():
 		return &Schema{Type: Types{String}, Format: "date-time"}
 	}

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { lang } from './i18n';
-import type { Cluster, Me, Page, Sentence } from './types';
+import type { Cluster, Me, Page, Message as Sentence } from './types';
 
 /** What is wrong with a field. */
 export type FieldProblem = Sentence & { field: string };

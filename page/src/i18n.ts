@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { Sentence } from './types';
+import type { Message as Sentence } from './types';
 import type { Text } from './zh';
 
 export type Lang = 'en' | 'zh';

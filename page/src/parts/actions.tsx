@@ -17,7 +17,7 @@ const unanswered = new Map<string, { key: Record<string, string>; at: number }>(
 const meantAgain = 5 * 60_000;
 
 /** Writes an object at a path: a new one where there is none of its name, one that was (as `was` says) as long as nobody has changed it meanwhile. */
-export async function write(path: string, body: unknown, was: { version?: number } | undefined) {
+export async function write(path: string, body: unknown, was: { name: string; version?: number } | undefined) {
   try {
     await call(path, { method: 'PUT', body, headers: !was ? { 'If-None-Match': '*' } : was.version === undefined ? {} : { 'If-Match': `"${was.version}"` } });
   } catch (err) {

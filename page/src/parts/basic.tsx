@@ -6,7 +6,7 @@ import { lang, problemSaid, reasonSaid, sentence, t, waitSaid, type Text } from 
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, inZone, milliseconds, ms, offsetOf, range, stamp, weekday, zoneShown } from '../time';
-import type { Job, Outcome, Run, Sentence, Status } from '../types';
+import type { Job, Outcome, Run, Message as Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
 // What screens are made of.

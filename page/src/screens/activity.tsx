@@ -10,7 +10,7 @@ import { Diff, differences } from '../parts/diff';
 import { Logins } from './logins';
 import { here, Link, setQuery } from '../router';
 import { day, weekday } from '../time';
-import type { AuditEntry, CalendarItem, DayState, Group, Page, Pause, Role, Secret, Token } from '../types';
+import type { AuditEntry, CalendarItem, DayState, Group, NewToken, Page, Pause, Role, Secret, Token } from '../types';
 
 const most = 1000; // things of a kind that are listed at once
 
@@ -258,13 +258,13 @@ const roleText: Record<Role, Text> = { viewer: 'viewer', operator: 'operator', a
 
 function TokenDialog({ done }: { done: () => void }) {
   const [name, setName] = useState(''), [role, setRole] = useState<Role>('viewer'), [apps, setApps] = useState(''), [expires, setExpires] = useState('720h');
-  const [problem, setProblem] = useState<Problem>(), [made, setMade] = useState<Token>();
+  const [problem, setProblem] = useState<Problem>(), [made, setMade] = useState<NewToken>();
   const error = (f: string) => problem?.errors.find((x) => x.field === f);
   const key = useMemo(onceKey, [name, role, apps, expires]); // who presses again gets the same token, not two
   const work = async () => {
     try {
       const list = apps.split(',').map((a) => a.trim()).filter(Boolean);
-      setMade(await post<Token>('/api/v1/tokens', { name, role, ...(list.length && { apps: list }), expires: expires.trim() || 'never' }, key));
+      setMade(await post<NewToken>('/api/v1/tokens', { name, role, ...(list.length && { apps: list }), expires: expires.trim() || 'never' }, key));
       done();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };

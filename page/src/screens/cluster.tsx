@@ -9,7 +9,7 @@ import { Link } from '../router';
 import { coarse, ms, span } from '../time';
 import { now } from '../api';
 import { Doctor } from './doctor';
-import type { Cluster, NodeView, Page, Pause } from '../types';
+import type { Cluster, Node as NodeView, Page, Pause } from '../types';
 import { useMemo } from 'preact/hooks';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));

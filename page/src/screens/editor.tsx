@@ -11,7 +11,7 @@ import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
-import type { Applied, CalendarItem, Group, Job, Page, Preview, Sentence } from '../types';
+import type { Apply as Applied, CalendarItem, Group, Job, Page, Preview, Message as Sentence } from '../types';
 
 // The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
 // comments and fields that the form does not know survive. Nothing is saved before it was looked at once more.
@@ -25,11 +25,11 @@ const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'sched
 
 /** The definition of a job, without what the server alone says. */
 export function specOf(j: Job): Spec {
-  const out: Spec = {};
+  const out: Spec = {}, all: Spec = { ...j };
   const keys = Object.keys(j).filter((k) => !answered.includes(k));
   const at = (k: string) => { const i = order.indexOf(k); return i < 0 ? order.length : i; };
   for (const k of keys.sort((a, b) => at(a) - at(b))) {
-    const v = j[k];
+    const v = all[k];
     if (v === undefined || v === '' || (v && typeof v === 'object' && Object.keys(v).length === 0)) continue;
     out[k] = v;
   }

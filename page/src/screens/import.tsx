@@ -7,7 +7,7 @@ import { Diff } from '../parts/diff';
 import { Icon } from '../parts/icon';
 import { go, Link } from '../router';
 import { inZone, myZone } from '../time';
-import type { Applied, AppliedObject, Crontab } from '../types';
+import type { Apply as Applied, AppliedJob, AppliedObject, Crontab } from '../types';
 
 // Takes over what somebody has: a crontab, or a file as `export` writes it. What it would make and change is shown while it
 // is pasted, and nothing is done before somebody says so.
@@ -148,7 +148,7 @@ export function Import() {
                 <Field id="i-zone" label={t('Time zone')} hint={t('Of the machine the crontab comes from')}><input id="i-zone" class="mono" value={zone} onInput={(e) => setZone(e.currentTarget.value)} /></Field>
               </div>
               <label class="check"><input type="checkbox" checked={system} onChange={() => setSystem(!system)} />{t('Lines contain a user name, as in /etc/crontab')}</label>
-              {!system && looked.crontab?.jobs.some((j) => /^root\s/.test(String(j.job.command))) && <Notice look="warn"><p>{t('A command begins with root. Do the lines contain a user name?')}</p></Notice>}
+              {!system && looked.crontab?.jobs.some((j) => /^root\s/.test(String((j.job as { command?: string }).command))) && <Notice look="warn"><p>{t('A command begins with root. Do the lines contain a user name?')}</p></Notice>}
             </div>
           )}
         </Card>
@@ -188,7 +188,7 @@ function Would({ looked: { would, crontab }, sum }: { looked: Looked; sum: [Appl
   return (
     <Card title={t('Preview')} more={sum.map(([a, n]) => n > 0 && <Badge key={a} tone={actionText[a][1]}>{n} {t(actionText[a][0])}</Badge>)}>
       {sum.every(([, n]) => n === 0) ? <Empty icon="question" title={t('Nothing to import')} /> : <table><tbody>
-        {lists.flatMap((l) => (would![l] ?? []).map((o, i) => {
+        {lists.flatMap((l) => (would![l] ?? []).map((o: AppliedObject & Partial<AppliedJob>, i) => {
           const id = `${l}${i}`, line = l === 'jobs' ? crontab?.jobs[i] : undefined, [text, tone] = actionText[o.action], open = !!o.changes?.length && (turned[id] ?? (!!line && o.action === 'updated'));
           return [
             <tr key={id}>

@@ -112,7 +112,7 @@ function NextDue({ job: j }: { job: Job }) {
   useEffect(() => {
     const stop = new AbortController();
     let timer = 0;
-    Promise.all([get<Page<DueTime>>(`/api/v1/jobs/${j.id}/next?n=${n}`, stop.signal), call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(j), n: 1 }, signal: stop.signal })]).then(
+    Promise.all([get<Page<DueTime>>(`/api/v1/jobs/${j.id}/next?n=${n}`, stop.signal), call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf({ ...j }), n: 1 }, signal: stop.signal })]).then(
       ([dues, preview]) => { setNext(dues.items); set(preview.data); setWrong(undefined); },
       (err) => { if (!stop.signal.aborted) { setWrong(err); timer = window.setTimeout(again, 5000); } });
     return () => { stop.abort(); clearTimeout(timer); };
@@ -170,12 +170,13 @@ const order = ['command', 'http', 'handler', 'payload', 'stdin'];
 const hidden = new Set(['id', 'app', 'name', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
 
 function Definition({ job: j }: { job: Job }) {
-  const fields = Object.keys(j).filter((k) => !hidden.has(k) && j[k] !== undefined && j[k] !== '').sort((a, b) => (order.includes(b) ? 1 : 0) - (order.includes(a) ? 1 : 0));
+  const all: Record<string, unknown> = { ...j };
+  const fields = Object.keys(j).filter((k) => !hidden.has(k) && all[k] !== undefined && all[k] !== '').sort((a, b) => (order.includes(b) ? 1 : 0) - (order.includes(a) ? 1 : 0));
   return (
     <Card title={t('Definition')} more={may('admin', j.app) && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}>
       <dl class="facts in">
         {fields.map((k) => {
-          const v = j[k], text = typeof v === 'string' ? v : plain(v), long = order.includes(k) || text.length > 40 || text.includes('\n');
+          const v = all[k], text = typeof v === 'string' ? v : plain(v), long = order.includes(k) || text.length > 40 || text.includes('\n');
           return <div key={k} class={long ? 'wide' : ''}><dt><code>{k}</code></dt><dd>{long ? <pre class="code" tabIndex={0}>{text}</pre> : text}</dd></div>;
         })}
       </dl>

@@ -11,7 +11,7 @@ import { Icon } from '../parts/icon';
 import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
 import { go, here, Link, setQuery } from '../router';
 import { ms } from '../time';
-import type { Job, Outcome, Page, Run, Sentence } from '../types';
+import type { Job, Outcome, Page, Run, Message as Sentence } from '../types';
 
 const most = 20_000; // jobs that are listed at once; of more, the server looks for those of a name
 

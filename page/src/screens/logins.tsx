@@ -3,7 +3,7 @@ import { t } from '../i18n';
 import { usePages } from '../live';
 import { Ago, ask, Badge, Button, Card, Empty, Loading, ProblemBox, When } from '../parts/basic';
 import { here, setQuery } from '../router';
-import type { Login } from '../types';
+import type { LoginRow as Login } from '../types';
 
 /** Browsers that are signed in: all of them for an admin of the cluster, one's own for everybody else. */
 export function Logins() {

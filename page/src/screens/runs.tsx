@@ -6,7 +6,7 @@ import { Choice, Head } from '../parts/basic';
 import { OutcomeSelect, RunList, TriggerSelect } from '../parts/runtable';
 import { here, setQuery } from '../router';
 import { instantOf, stamp } from '../time';
-import type { Job, NodeView, Page } from '../types';
+import type { Job, Node as NodeView, Page } from '../types';
 
 export function Runs() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';

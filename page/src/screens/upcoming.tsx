@@ -8,7 +8,7 @@ import { AppField, learnApps } from '../parts/apps';
 import { dueTimes, marks, type Ahead, type Due } from '../parts/dues';
 import { here, Link, setQuery } from '../router';
 import { clock, day, ms, stamp, weekday } from '../time';
-import type { Token } from '../types';
+import type { NewToken } from '../types';
 
 // Of each span: how long it is, and how many due times a job may have in it that are told one by one.
 const spans = { hour: { hours: 1, most: 30 }, day: { hours: 24, most: 24 }, week: { hours: 168, most: 28 } };
@@ -129,7 +129,7 @@ function Subscribe({ app }: { app: string }) {
   const make = async () => {
     setProblem(undefined);
     try {
-      setToken((await post<Token>('/api/v1/tokens', { name, role: 'viewer', expires: '8760h', ...(app && { apps: [app] }) }, key)).token);
+      setToken((await post<NewToken>('/api/v1/tokens', { name, role: 'viewer', expires: '8760h', ...(app && { apps: [app] }) }, key)).token);
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (

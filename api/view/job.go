@@ -1,0 +1,34 @@
+package view
+
+import (
+	"time"
+
+	"go-crontab/job"
+	"go-crontab/job/problem"
+)
+
+// Job is a job as the API shows it: its definition with all defaults, and what the cluster
+// knows about it. Fields that are not set are absent.
+type Job struct {
+	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
+	job.Spec
+
+	Paused   bool           `json:"paused" doc:"Whether the job itself is paused. In a request, it pauses or resumes the job."`
+	Pause    *Pause         `json:"pause,omitempty" doc:"The pause that stops it: its own, its app's or the cluster's."`
+	Status   job.Status     `json:"status" doc:"The status of the job."`
+	Error    string         `json:"error,omitempty" doc:"Why its due times cannot be planned."`
+	Version  int64          `json:"version" doc:"The version of its definition, from 1. Pausing does not change it."`
+	NextDue  *time.Time     `json:"next_due,omitempty" doc:"The earliest due time that has not been started."`
+	LastDue  *time.Time     `json:"last_due,omitempty" doc:"The latest due time that has been started or has ended."`
+	Created  time.Time      `json:"created" doc:"When it was created."`
+	Updated  time.Time      `json:"updated" doc:"When it was last changed."`
+	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended. Only in the answer to a change."`
+	Waiting  []JobWait      `json:"waiting,omitempty" doc:"Due times that are waiting, the earliest few of each job."`
+}
+
+// JobWait is a waiting due time.
+type JobWait struct {
+	Due time.Time `json:"due" doc:"The due time that waits."`
+	Wait
+	Why string `json:"why" doc:"The explanation, for people."`
+}
