@@ -435,11 +435,11 @@ func TestHandleSlips(t *testing.T) {
 	}
 
 	for what, slip := range map[string]func(){
-		"runs already": func() { n.Handle("b", f) },
-		"is empty":     func() { fresh().Handle("", f) },
-		"letters":      func() { fresh().Handle("a b", f) },
-		"nor taken":    func() { fresh().Handle("a", f) },
-		"function":     func() { fresh().Handle("b", nil) },
+		"already running": func() { n.Handle("b", f) },
+		"is empty":        func() { fresh().Handle("", f) },
+		"a to z":          func() { fresh().Handle("a b", f) },
+		"nor taken":       func() { fresh().Handle("a", f) },
+		"function":        func() { fresh().Handle("b", nil) },
 	} {
 		func() {
 			defer func() {
