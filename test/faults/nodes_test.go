@@ -417,6 +417,12 @@ func TestF08PartitionInALock(t *testing.T) {
 		func(m *member) { m.proxy.Blackhole(faultproxy.BothWays) }, func(m *member) { m.proxy.Heal() })
 }
 
+// preparedBy counts the prepared runs of a session.
+const preparedBy = `
+	SELECT COUNT(*)
+	FROM run
+	WHERE state = 'prepared' AND owner = (SELECT id FROM life WHERE session = ?)`
+
 func TestF42KillsInARow(t *testing.T) {
 	t.Parallel()
 
@@ -450,7 +456,13 @@ func TestF42KillsInARow(t *testing.T) {
 			case "join": // of its next life
 				m.kill()
 				m.start()
-			case "leave", "free": // during a drain
+			case "free": // a drain releases what the node has prepared, which takes a new node a moment
+				session := m.session()
+				await(t, "prepared runs of "+m.name, 30*time.Second, func() bool {
+					return c.count(preparedBy, session[:]) > 1
+				})
+				m.signal(syscall.SIGTERM)
+			case "leave":
 				m.signal(syscall.SIGTERM)
 			}
 
