@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"": "no key", "# nothing\n": "no key", a[:40]: "line 1 is not a key", a + "\nhunter2": "line 2 is no key", a +
+		"": "no key", "# nothing\n": "no key", a[:40]: "line 1 is not a key", a + "\nhunter2": "line 2 is not a key", a +
 			" " + a: "twice", base64.StdEncoding.EncodeToString(make([]byte, 16)): "line 1 is not a key",
 	} {
 		if r, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) ||
