@@ -160,8 +160,10 @@ func TestTampering(t *testing.T) {
 	p.lines(12, p.now)
 	p.chain()
 	p.whole(12)
-	p.exec("CREATE TABLE audit_kept SELECT * FROM audit")
-	p.exec("CREATE TABLE chain_kept SELECT * FROM audit_chain")
+	p.exec("CREATE TABLE audit_kept LIKE audit")
+	p.exec("CREATE TABLE chain_kept LIKE audit_chain")
+	p.exec("INSERT INTO audit_kept SELECT * FROM audit")
+	p.exec("INSERT INTO chain_kept SELECT * FROM audit_chain")
 	head, err := Head(p.db.Reader(t.Context()))
 	if err != nil {
 		t.Fatal(err)
