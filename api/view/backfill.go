@@ -15,7 +15,7 @@ type Backfill struct {
 	State    string           `json:"state" enum:"running,done,cancelled" doc:"The state of the backfill."`
 	Total    int64            `json:"total" doc:"How many due times the range has."`
 	Started  int64            `json:"planned" doc:"How many of them have been started."`
-	LeftOut  int64            `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
+	LeftOut  int64            `json:"left_out" doc:"Due times that were left out because they had already succeeded."`
 	Ended    int64            `json:"ended" doc:"How many of them have ended. In a list, 0 if they could not be counted in time."`
 	Outcomes map[string]int64 `json:"outcomes" doc:"How many have ended, by outcome. In a list, empty if they could not be counted in time."`
 	Who      string           `json:"who,omitempty" doc:"Who requested it."`

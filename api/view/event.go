@@ -46,7 +46,7 @@ type BackfillStatus struct {
 	State   string `json:"state" enum:"running,done,cancelled" doc:"Its state."`
 	Total   int64  `json:"total" doc:"How many due times are in its range."`
 	Planned int64  `json:"planned" doc:"How many of them have been started."`
-	LeftOut int64  `json:"left_out" doc:"How many of them were left out, because they had already succeeded."`
+	LeftOut int64  `json:"left_out" doc:"Due times that were left out because they had already succeeded."`
 }
 
 // Close is the last message of a stream that the server ends.

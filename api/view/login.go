@@ -86,6 +86,6 @@ const (
 
 // Grant is a role, everywhere or in some apps.
 type Grant struct {
-	Role Role     `json:"role" doc:"What may be done."`
-	Apps []string `json:"apps,omitempty" doc:"The only apps in which. Absent: in all of them, and over what belongs to none."`
+	Role Role     `json:"role" doc:"The role."`
+	Apps []string `json:"apps,omitempty" doc:"The apps to which the role is limited. Absent: the role holds in all apps and for the cluster."`
 }

@@ -53,8 +53,8 @@ func (r *Role) UnmarshalText(b []byte) (err error) {
 
 // Grant is a role, everywhere or in some apps.
 type Grant struct {
-	Role Role     `json:"role" doc:"What may be done."`
-	Apps []string `json:"apps,omitempty" doc:"The only apps in which. Absent: in all of them, and over what belongs to none."`
+	Role Role     `json:"role" doc:"The role."`
+	Apps []string `json:"apps,omitempty" doc:"The apps to which the role is limited. Absent: the role holds in all apps and for the cluster."`
 }
 
 func (g *Grant) covers(app string) bool { return g.Apps == nil || slices.Contains(g.Apps, app) }

@@ -45,8 +45,8 @@ type schema struct {
 	Values     yaml.Node `yaml:"additionalProperties"` // a schema, or false
 }
 
-// types returns the text of the file. A list is a Page of its items, so the types of lists are left
-// out, and so are those of requests.
+// types returns the text of the file. It leaves out the types of lists, because a list is a Page of
+// its items, and the types of requests.
 func types() (string, error) {
 	document, err := openAPI()
 	if err != nil {
