@@ -318,6 +318,8 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/bulk/run", may(operator, filtered), s.bulkRun, &bulkRunDoc},
 		{"POST", "/api/v1/bulk/delete", may(admin, filtered), s.bulkDelete, &bulkDeleteDoc},
 
+		{"POST", "/api/v1/bulk/rerun", may(operator, filtered), s.bulkRerun, &rerunDoc},
+
 		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
 		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},
 		{"POST", "/api/v1/crontab", may(viewer, shared), s.readCrontab, &crontabDoc},
@@ -332,6 +334,7 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/jobs/{id}/backfill", may(operator, ofJob), s.startBackfill, &startBackfillDoc},
 		{"GET", "/api/v1/backfills", may(viewer, filtered), s.listBackfills, &listBackfillsDoc},
 		{"GET", "/api/v1/backfills/{id}", may(viewer, ofBackfill), s.getBackfill, &getBackfillDoc},
+		{"GET", "/api/v1/backfills/{id}/dues", may(viewer, ofBackfill), s.listBackfillDues, &backfillDuesDoc},
 		{"POST", "/api/v1/backfills/{id}/cancel", may(operator, ofBackfill), s.cancelBackfill, &cancelBackfillDoc},
 
 		{"GET", "/api/v1/groups", may(viewer, shared), s.listGroups, &listGroupsDoc},
@@ -376,6 +379,9 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/doctor", may(viewer, whole), s.examine, &doctorDoc},
 		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
 		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},
+		{"GET", "/api/v1/stats/counts", may(viewer, filtered), s.counts, &countsDoc},
+		{"GET", "/api/v1/stats/jobs", may(viewer, filtered), s.jobStats, &jobStatsDoc},
+		{"GET", "/api/v1/stats/slots", may(viewer, filtered), s.slots, &slotsDoc},
 		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
 		{"POST", "/api/v1/cluster/resume", may(operator, whole), s.resumeAll, &resumeClusterDoc},
 		{"GET", "/api/v1/apps", may(viewer, filtered), s.listApps, &listAppsDoc},
