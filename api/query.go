@@ -162,6 +162,37 @@ func (q *query) ids(p idsParam) []int64 {
 	return ids
 }
 
+// onlyIDs returns ids, which exclude all filters; nil if absent.
+func (q *query) onlyIDs(p idsParam, filters []parameter) []int64 {
+	ids := q.ids(p)
+	if q.given(p.name) == "" {
+		return nil
+	}
+
+	for _, f := range filters {
+		if name := f.self().name; q.given(name) != "" {
+			q.wrong(name, problem.NotWith.Advise("give only one of them"),
+				problem.Shown(p.name, p.name+", which already selects everything"))
+		}
+	}
+	return ids
+}
+
+// span returns a duration; otherwise if absent.
+func (q *query) span(p spanParam, otherwise time.Duration) time.Duration {
+	v := q.given(p.name)
+	if v == "" {
+		return otherwise
+	}
+
+	d, err := time.ParseDuration(v)
+	if err != nil || d < p.least || d > p.most {
+		q.wrong(p.name, problem.NotASpan, cutShort(v), job.Duration(p.least), job.Duration(p.most))
+		return otherwise
+	}
+	return d
+}
+
 // label returns a label such as team=data; nil if absent.
 func (q *query) label(p labelParam) map[string]string {
 	v := q.given(p.name)

@@ -70,8 +70,8 @@ var (
 	}
 	backfillDuesDoc = operation{
 		id: "listBackfillDues", tag: tagBackfills, summary: "List the due times of a backfill",
-		about: "In the order in which the backfill starts them, with what became of each.",
-		query: []parameter{backfillState, limitParam, pageParam},
+		about:   "In the order in which the backfill starts them, with what became of each.",
+		query:   []parameter{backfillState, limitParam, pageParam},
 		replies: found[view.Page[view.BackfillDue]]("A page of due times."), problems: []kind{notFound, unreadable},
 	}
 )

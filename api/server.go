@@ -123,6 +123,7 @@ type Server struct {
 	rate    *auth.Limiter // of requests; nil: unlimited
 	streams *streams
 	feed    *feed.Feed
+	failing *failing
 	flows   auth.Strangers // sign-ins that strangers start at the provider
 	signIns auth.Limiter   // by token or person, see limitKey
 	ahead   chan struct{}  // held by the request that computes due times of many jobs
@@ -172,6 +173,7 @@ func New(cfg Config) *Server {
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), apiVersion) })
 	s.requestIDs = newRequestIDs()
 	s.streams, s.ahead = newStreams(), make(chan struct{}, 1)
+	s.failing = newFailing()
 	s.feed = feed.New(cfg.DB, func() job.Micros { return job.MicrosOf(cfg.Now()) }, encodeEvent, cfg.Log)
 	s.handler = s.routes()
 	return s

@@ -63,7 +63,7 @@ type LastFailure struct {
 	ReasonCode string      `json:"reason_code,omitempty" doc:"The reason for the outcome, as a code for programs."`
 	Reason     string      `json:"reason,omitempty" doc:"The reason for people, in one line."`
 	ExitCode   *int        `json:"exit_code,omitempty" doc:"The exit code of its command."`
-	LastLine   string      `json:"last_line,omitempty" doc:"The last line of its kept output that is not empty, at most 300 characters."`
+	LastLine   string      `json:"last_line,omitempty" doc:"The last line of its kept output that is not empty, at most 300 characters. Only of the first 50 jobs."`
 	Recovered  *time.Time  `json:"recovered,omitempty" doc:"The due time of the first run that succeeded after it. Absent if there is none."`
 }
 
@@ -74,7 +74,7 @@ type Counts struct {
 	AtLeast bool      `json:"at_least,omitempty" doc:"Whether more jobs may be failing: at most 2,000 are looked at."`
 	Running int64     `json:"running" doc:"How many runs are executing, among these apps."`
 	Alerts  int64     `json:"firing_alerts" doc:"How many alerts are firing, among these apps."`
-	Unsent  *int64    `json:"unsent_messages,omitempty" doc:"How many messages of alerts wait to be sent or could not be sent in the last day. Absent for tokens that are limited to apps."`
+	Unsent  *int64    `json:"unsent_messages,omitempty" doc:"How many messages of alerts could not be sent: they are tried again, or were given up in the last day. Absent for tokens that are limited to apps."`
 	Ready   int       `json:"nodes_ready" doc:"How many nodes are ready."`
 	Nodes   int       `json:"nodes" doc:"How many nodes have a session."`
 	Gone    int       `json:"nodes_gone" doc:"How many nodes went away without leaving in order in the last 24 hours and are not back."`

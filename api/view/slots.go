@@ -24,7 +24,7 @@ type JobSlots struct {
 	Total     int64        `json:"total" doc:"How many due times the range has, by the definitions in force at the time."`
 	Holes     int64        `json:"holes" doc:"How many due times in the past have no record."`
 	Slots     []Slot       `json:"slots,omitempty" doc:"The due times, the earliest first. Absent if there are more than 'most'."`
-	Buckets   []SlotBucket `json:"buckets,omitempty" doc:"The range in parts of equal length, if there are more due times than 'most'. Parts without due times are left out."`
+	Buckets   []SlotBucket `json:"buckets,omitempty" doc:"The range in parts of equal length, if there are more due times than 'most'. Parts without due times are left out. Ask for the range of a part to see its due times."`
 	Uncounted bool         `json:"uncounted,omitempty" doc:"Whether the due times are too expensive to compute, or too many. Use a shorter range."`
 }
 
@@ -56,6 +56,5 @@ type SlotBucket struct {
 	To     time.Time           `json:"to" doc:"When it ends, exclusive."`
 	Total  int64               `json:"total" doc:"How many due times it has."`
 	States map[SlotState]int64 `json:"states" doc:"How many of them are in each state."`
-	First  time.Time           `json:"first" doc:"Its first due time."`
-	Worst  *Slot               `json:"worst,omitempty" doc:"One of its due times that went wrong, if there is any: the latest failed one, or the first hole."`
+	Worst  *Slot               `json:"worst,omitempty" doc:"The latest of its due times that went wrong, if there is any."`
 }

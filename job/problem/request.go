@@ -46,6 +46,7 @@ var (
 	UnknownParameterNear = say("unknown_parameter_near", "is not a known query parameter here; did you mean %s?")
 	ParameterNotUTF8     = say("parameter_not_utf8", "%q is not valid UTF-8")
 	NotAWholeNumber      = say("not_a_whole_number", "%q is not a whole number from 1 to %d")
+	NotASpan             = say("not_a_span", "%q is not a duration from %s to %s, such as 24h")
 	NotATime             = say("not_a_time", "%q is not a time such as 2027-01-31T03:00:00Z")
 	NotADay              = say("not_a_day", "%q is not a date such as 2027-02-01 in the years 1970 to 2099")
 	NotAnID              = say("not_an_id", "%q is not an id; give numbers separated by commas, such as 17,23")

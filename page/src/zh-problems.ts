@@ -257,6 +257,7 @@ export const sentences: Record<string, string> = {
   unknown_parameter: '没有此查询参数',
   unknown_parameter_near: '没有此查询参数；是否想写 $1？',
   parameter_not_utf8: '“$1”不是有效的 UTF-8',
+  not_a_span: '“$1”不是 $2 到 $3 之间的时长，例如 24h',
   not_a_whole_number: '“$1”不是 1 到 $2 的整数',
   not_a_time: '“$1”不是时刻，例如 2027-01-31T03:00:00Z',
   not_a_day: '“$1”不是日期，例如 2027-02-01，从 1970 到 2099 年',
