@@ -266,7 +266,7 @@ func (s *Server) routes() http.Handler {
 	}
 
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline,
-		escapedPath, middleware.GetHead)
+		escapedPath, middleware.GetHead, compressed)
 
 	// Only callers who may see what exists learn what does not exist.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
