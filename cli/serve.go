@@ -308,7 +308,7 @@ func (s *serveSettings) serve(c *console) error {
 
 	s.tracer = tracer
 	n, err := node.New(node.Config{
-		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
+		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version, PublicURL: s.access.publicURL,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool,
 		Log:   log,
 		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard,

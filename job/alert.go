@@ -349,6 +349,7 @@ type AlertJob struct {
 	Labels       map[string]string
 	Paused, Gone bool
 	Created      Micros
+	Timezone     string
 	Ping         *Ping
 }
 

@@ -25,6 +25,9 @@ type Config struct {
 	Name    string
 	Address string // where its API is reachable, for people
 	Version string
+	// PublicURL is where people reach the console, such as https://cron.example.com; "": alerts have
+	// no links.
+	PublicURL string
 
 	Expiry time.Duration // see session.NewTimings; the same on all nodes
 	// Slots bounds the attempts at a time; an HTTP request takes a sixteenth of a slot. Default: 64

@@ -920,7 +920,7 @@ func (p *poisoner) lists() map[string]error {
 			_, _, err := alert.Deliveries(db.Reader(ctx), alert.DeliveryFilter{Limit: 500})
 			return err
 		},
-		"alert counts":          func() error { _, err := alert.Count(db.Reader(ctx)); return err },
+		"alert counts":          func() error { _, err := alert.Count(db.Reader(ctx), nil); return err },
 		"look for waiting work": func() error { _, err := db.Glance(ctx); return err },
 	} {
 		out[what] = list()

@@ -194,11 +194,12 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 
 	switch {
 	case failure(r):
-		if rule.Has(job.AlertFailed) {
-			f.fire(rule, job.AlertFailed, about, found)
-		}
-		if rule.Has(job.AlertLost) && r.Outcome == job.Lost {
+		// A lost run alerts once, also by a rule that has both events.
+		switch {
+		case r.Outcome == job.Lost && rule.Has(job.AlertLost):
 			f.fire(rule, job.AlertLost, about, found)
+		case rule.Has(job.AlertFailed):
+			f.fire(rule, job.AlertFailed, about, found)
 		}
 		if rule.Has(job.AlertFailures) {
 			f.count(rule, r, j, found)
@@ -212,7 +213,7 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 		if lateness(r) > micros(rule.LateStart) {
 			late := found
 			late.due = r.Due // lateStart may have seen it already
-			late.summary = fmt.Sprintf("%s/%s, due %s, started %s late", j.App, j.Name, r.Due, span(lateness(r)))
+			late.summary = fmt.Sprintf("%s/%s started %s late", j.App, j.Name, span(lateness(r)))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateStart, j.ID, r.Due})
@@ -223,8 +224,8 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 		if r.Ended-r.Due > micros(rule.LateFinish) {
 			late := found
 			late.due = r.Due // lateFinish may have seen it already
-			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after its due time (%s)",
-				j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
+			late.summary = fmt.Sprintf("%s/%s ended %s after its due time (%s)",
+				j.App, j.Name, span(r.Ended-r.Due), r.Outcome)
 			f.fire(rule, job.AlertLateFinish, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateFinish, j.ID, r.Due})
@@ -314,9 +315,9 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 
 // describe says in one line how a due time ended.
 func describe(r *read.Run, j *job.AlertJob) string {
-	text := fmt.Sprintf("%s/%s, due %s, %s", j.App, j.Name, r.Due, outcomeWords(r.Outcome))
+	text := fmt.Sprintf("%s/%s %s", j.App, j.Name, outcomeWords(r.Outcome))
 	if r.Count > 1 {
-		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, r.Due,
+		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, whenIn(r.Due, j.Timezone),
 			strings.Replace(outcomeWords(r.Outcome), "was ", "were ", 1))
 	}
 	if r.Attempt > 1 {
@@ -549,8 +550,8 @@ func (f *finder) tellLate(
 		}
 		for _, r := range rules {
 			if by, is := r.late(event, t, f.now); is && r.Takes(&j) {
-				text := fmt.Sprintf("%s/%s, due %s, "+words, j.App, j.Name, t.Due, span(by))
-				f.fire(r, event, aboutJob(j.ID), finding{job: &j, at: f.now, due: t.Due, summary: text})
+				text := fmt.Sprintf("%s/%s "+words, j.App, j.Name, span(by))
+				f.fire(r, event, aboutJob(j.ID), finding{job: &j, run: job.RunID(t.ID), at: f.now, due: t.Due, summary: text})
 			}
 		}
 	}
@@ -729,7 +730,7 @@ func (f *finder) goneNodes(r *rule) {
 		if at < r.Since || f.now-at < micros(r.NodeGone) {
 			continue
 		}
-		text := fmt.Sprintf("the node %s stopped responding at %s and has not returned", node, at)
+		text := fmt.Sprintf("the node %s stopped responding at %s and has not returned", node, whenIn(at, ""))
 		f.fire(r, job.AlertNodeGone, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
 	}
 }

@@ -2,13 +2,14 @@ package doctor
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"go-crontab/internal/alert"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
@@ -376,19 +377,12 @@ func days(d time.Duration) string {
 	return fmt.Sprintf("%d hours", int(d/time.Hour))
 }
 
-// failedLeast is the number of failed messages in a row after which a channel is reported.
-const failedLeast = 3
-
 func channels(x *exam) error {
-	list, err := failingChannels(x.db.Reader(x.ctx), failedLeast)
+	list, err := alert.Failing(x.db.Reader(x.ctx))
 	for _, f := range list {
-		var c job.AlertChannel
-		if json.Unmarshal([]byte(f.Spec), &c) == nil && c.Disabled {
-			continue
-		}
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("the last %d messages to the channel %s failed, since %s: %s",
-				f.Failed, f.Name, f.Since.Time().UTC().Format(time.RFC3339), f.Said),
+			Seen: fmt.Sprintf("the channel %s is failing: %s failed since %s: %s",
+				f.Name, count(int(f.Tries), math.MaxInt, "try", "tries"), f.Since.Time().UTC().Format(time.RFC3339), f.Said),
 			Why:      "No alert reaches anyone through this channel.",
 			Fix:      "Correct the channel or its receiver, and test it. A delivered message ends this finding.",
 			Commands: []string{"go-crontab alert test " + quote(f.Name)},

@@ -1056,10 +1056,11 @@ func TestChannelFaults(t *testing.T) {
 		p.exec("INSERT INTO alert_channel (id, name, spec, created, updated) VALUES (?, ?, ?, 1, 1)", id, name, c)
 	}
 
-	message := func(channel, state int, said string) {
-		p.exec(`INSERT INTO delivery (idem, kind, channel_id, state, next_at, items, said, rule_id, created, updated)
-			VALUES (?, 'alert', ?, ?, 1, '[]', ?, RAND() * 100, ?, 1)`,
-			uuid.NewString()[:16], channel, state, said, p.ago(48*time.Hour))
+	message := func(channel, state, tries int, said string) {
+		p.exec(`INSERT INTO delivery (idem, kind, channel_id, state, attempts, next_at, items, said, rule_id, created,
+				updated)
+			VALUES (?, 'alert', ?, ?, ?, 1, '[]', ?, RAND() * 100, ?, 2)`,
+			uuid.NewString()[:16], channel, state, tries, said, p.ago(48*time.Hour))
 	}
 
 	none := func(what string) {
@@ -1071,32 +1072,35 @@ func TestChannelFaults(t *testing.T) {
 		}
 	}
 
-	message(1, 3, "401")
+	message(1, 3, 1, "401")
 	for range 3 {
-		message(1, 2, "200 OK")
-		message(3, 3, "it is disabled")
-		message(1, 3, "404 no such hook")
-		message(1, 3, "404 no such hook")
-		message(1, 0, "it is tried again")
-		message(2, 3, "500")
-		message(2, 3, "500")
-		message(2, 2, "200 OK")
+		message(1, 2, 1, "200 OK")
+		message(3, 3, 1, "it is disabled")
+		message(2, 3, 1, "500")
+		message(2, 3, 1, "500")
+		message(2, 2, 1, "200 OK")
 	}
+	message(1, 0, 0, "")
+	message(1, 0, 2, "it is tried again")
+	message(1, 1, 1, "it is tried now")
+	message(1, 5, 0, "suppressed")
 
-	none("two failed after one that was sent")
-	message(1, 3, "410 gone")
-	message(1, 5, "suppressed")
-	for range 20 {
-		message(2, 2, "200 OK")
-	}
-
-	if f := p.finds("channels", Warning,
-		"the last 3 messages to the channel my chat failed, since "); !strings.HasSuffix(f.Seen, ": 410 gone") ||
-		!slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
+	none("two tries failed after a message that was sent")
+	message(1, 0, 1, "502 bad gateway")
+	if f := p.finds("channels", Warning, "the channel my chat is failing: 3 tries failed since "); !strings.HasSuffix(
+		f.Seen, ": 502 bad gateway") || !slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
 		t.Errorf("got %q, %q", f.Seen, f.Commands)
 	}
 
-	message(1, 2, "200 OK") // like a successful test of the channel
+	p.exec("UPDATE alert_channel SET updated = 2 WHERE id = 1")
+	none("the channel was changed")
+	p.exec("UPDATE alert_channel SET updated = 1 WHERE id = 1")
+	p.exec("DELETE FROM delivery WHERE channel_id = 1 AND state = 0")
+	none("nothing failed")
+	message(1, 3, 1, "410 gone")
+	p.finds("channels", Warning, "the channel my chat is failing: 1 try failed since ")
+
+	message(1, 2, 1, "200 OK") // like a successful test of the channel
 	none("it was mended")
 }
 

@@ -46,6 +46,7 @@ export interface AlertChannel {
   updated_by: string;
   error?: string;
   held?: string;
+  failing?: ChannelFailing;
 }
 
 export interface AlertEmail {
@@ -82,6 +83,11 @@ export interface AlertItem {
   at: string;
   since: string;
   seen: number;
+  due?: string;
+  zone?: string;
+  output?: string;
+  url?: string;
+  command?: string;
 }
 
 export interface AlertOverdue {
@@ -312,6 +318,12 @@ export interface Change {
 export interface ChangeNote {
   at: string;
   by?: string;
+}
+
+export interface ChannelFailing {
+  tries: number;
+  since: string;
+  said?: string;
 }
 
 export interface ChannelTest {
@@ -923,6 +935,17 @@ export interface Rotated {
   key: string;
   rotated: number;
   failed: FailedSecret[];
+}
+
+export interface RuleTest {
+  channels: RuleTestChannel[];
+}
+
+export interface RuleTestChannel {
+  channel: string;
+  sent: boolean;
+  said: string;
+  took_ms: number;
 }
 
 export interface Run {

@@ -123,12 +123,14 @@ export const waits: Record<string, Patterns> = {
 
 // What alerts say. What is not here is a reason of a run.
 export const alerts: Patterns = [
-  [/^(.+?), due (\S+), (.+)$/s, '$1，到期 $2，$~3'],
   [/^(.+?): (\d+) due times from (\S+) on (.+)$/s, '$1：自 $3 起的 $2 个计划时间，$~4'],
   [/^(failed|timed out|was killed|was lost|was missed|were missed)( after \d+ attempts)?: (.+)$/s, '$~1$~2：$~3'],
+  [/^(\S+\/.+?) (failed|timed out|was killed|was lost|was missed)( after \d+ attempts)?: (.+)$/s, '$1 $~2$~3：$~4'],
+  [/^(\S+\/.+?) (failed|timed out|was killed|was lost|was missed|succeeded|started)( after \d+ attempts)?$/, '$1 $~2$~3'],
+  [/^(\S+\/.+?) (started \S+ late|ended \S+ after its due time .*|has not started and is .*|has not ended .*)$/, '$1：$~2'],
   [/^(failed|timed out|was killed|was lost|was missed|were missed)( after \d+ attempts)$/, '$~1$~2'],
   [/^ after (\d+) attempts$/, '（第 $1 次尝试后）'],
-  [/^failed$/, '失败'], [/^timed out$/, '超时'], [/^was killed$/, '被终止'], [/^was lost$/, '丢失'], [/^(?:was|were) missed$/, '错过'],
+  [/^failed$/, '失败'], [/^succeeded$/, '成功'], [/^started$/, '已启动'], [/^timed out$/, '超时'], [/^was killed$/, '被终止'], [/^was lost$/, '丢失'], [/^(?:was|were) missed$/, '错过'],
   [/^started (\S+) late$/, '启动延迟 $1'],
   [/^ended (\S+) after its due time \((\S+)\)$/, '$1 后才结束（$2）'],
   [/^has not started and is (\S+) late$/, '尚未启动，已迟 $1'],

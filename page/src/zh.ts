@@ -646,6 +646,8 @@ export const zh = {
   "the job's owner": '任务负责人',
   'pending': '待发送',
   'warning': '警告',
+  'failing': '发送失败',
+  '{n} failed attempts': '失败 {n} 次',
   'Test to "{job}" failed': '向“{job}”发送测试消息失败',
   'Test to "{job}" sent': '已向“{job}”发送测试消息',
   '{n} messages could not be sent.': '有 {n} 条消息未能发送。',

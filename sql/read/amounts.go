@@ -176,14 +176,15 @@ func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) ([]job
 
 func (j *Job) forAlerts() job.AlertJob {
 	return job.AlertJob{
-		ID:      j.ID,
-		App:     j.Spec.App,
-		Name:    j.Spec.Name,
-		Owner:   j.Spec.Owner,
-		Labels:  j.Spec.Labels,
-		Ping:    j.Spec.Ping,
-		Paused:  j.Paused,
-		Gone:    j.Deleted,
-		Created: j.Created,
+		ID:       j.ID,
+		App:      j.Spec.App,
+		Name:     j.Spec.Name,
+		Owner:    j.Spec.Owner,
+		Labels:   j.Spec.Labels,
+		Timezone: j.Spec.Timezone,
+		Ping:     j.Spec.Ping,
+		Paused:   j.Paused,
+		Gone:     j.Deleted,
+		Created:  j.Created,
 	}
 }
