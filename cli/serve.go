@@ -314,7 +314,7 @@ func (s *serveSettings) serve(c *console) error {
 		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard,
 		HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving, AuditLog: s.auditLog,
-		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
+		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor, Notes: s.access.notes,
 	})
 	if err != nil {
 		return usageError("%w", err)

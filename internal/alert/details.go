@@ -51,7 +51,7 @@ func (s *Sender) describe(ctx context.Context, l *letter) {
 
 // readRuns sets the fields of items that come from their runs. Only the runs in shown get output.
 func (s *Sender) readRuns(ctx context.Context, items []job.AlertItem, ids, shown []int64) error {
-	runs, err := s.DB.RunsByID(ctx, ids)
+	runs, err := s.DB.RunsInAnyState(ctx, ids)
 	if err != nil {
 		return err
 	}

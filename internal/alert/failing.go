@@ -63,3 +63,31 @@ func Failing(r sql.Reader) ([]FailingChannel, error) {
 	}
 	return on, err
 }
+
+// Sends reports whether any enabled rule sends to an enabled channel. Rules and channels that
+// cannot be read count as off.
+func Sends(r sql.Reader) (bool, error) {
+	channels, err := Definitions(r, ChannelTable, 0, job.MaxAlertChannels)
+	if err != nil {
+		return false, err
+	}
+	on := map[string]bool{}
+	for i := range channels {
+		c, err := DecodeChannel(&channels[i])
+		on[channels[i].Name] = err == nil && !c.Disabled
+	}
+
+	rules, err := Definitions(r, RuleTable, 0, job.MaxAlertRules)
+	for i := range rules {
+		rule, wrong := DecodeRule(&rules[i])
+		if wrong != nil || rule.Disabled {
+			continue
+		}
+		for _, name := range rule.Channels {
+			if on[name] {
+				return true, nil
+			}
+		}
+	}
+	return false, err
+}

@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
 
-// openOrOfApp excludes alerts about failures across apps.
-var openOrOfApp = read.Where("app <> '' OR event <> ?", job.AlertFailures)
+// openOrOfApp excludes alerts that belong to no app and are not open.
+var openOrOfApp = func() read.Condition {
+	list, args := sql.In(nil, closed)
+	return read.Where("app <> '' OR event NOT IN "+list, args...)
+}()
 
 // FiredFilter says which alerts to list. Zero fields do not restrict.
 type FiredFilter struct {

@@ -59,7 +59,7 @@ export interface AlertEmail {
   to_owner?: boolean;
 }
 
-export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew';
+export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew' | 'duplicate_names' | 'folder_refused' | 'expiring' | 'oidc_unreachable' | 'started' | 'succeeded';
 
 export interface AlertFailing {
   count: number;

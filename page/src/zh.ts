@@ -544,6 +544,11 @@ export const zh = {
 
   'A channel is where alerts are sent: a chat, mail, a webhook or a pager.': '渠道是告警的发送目标：聊天群、邮件、Webhook 或寻呼。',
   'Run failed': '运行失败',
+  'Nodes with the same name': '节点同名',
+  'Job folder refused': '任务文件夹被拒绝',
+  'Token or certificate expiring': '令牌或证书即将过期',
+  'Identity provider unreachable': '身份提供方无法连接',
+  'Run succeeded': '运行成功',
   'Node down': '节点失效',
   'A rule says which problems raise an alert, and which channels are notified.': '规则说明哪些问题触发告警，以及通知哪些渠道。',
   'Run lost': '运行丢失',

@@ -59,9 +59,10 @@ func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, er
 
 // Attempt is an executing run. DueNow is the time at which it was to begin.
 type Attempt struct {
-	Run    int64
-	JobID  int64
-	DueNow job.Micros
+	Run     int64
+	JobID   int64
+	DueNow  job.Micros
+	Started job.Micros // when its start was committed
 }
 
 // Attempting lists executing runs.
@@ -73,13 +74,13 @@ func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 	}
 
 	query := `
-		SELECT id, job_id, due_now
+		SELECT id, job_id, due_now, started
 		FROM run FORCE INDEX (live)
 		WHERE owner IN ` + list(owners) + ` AND due_now <= ` + begunBy + ` AND state = 'executing'
 		LIMIT ?`
 
 	scan := func(rows *sql.Rows) (a Attempt, err error) {
-		err = rows.Scan(&a.Run, &a.JobID, &a.DueNow)
+		err = rows.Scan(&a.Run, &a.JobID, &a.DueNow, &a.Started)
 		return a, err
 	}
 

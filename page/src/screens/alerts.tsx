@@ -33,10 +33,10 @@ const severities: Severity[] = ['info', 'warning', 'error', 'critical'];
 const toneOf: Record<Severity, Tone> = { info: 'mute', warning: 'warn', error: 'bad', critical: 'bad' };
 const severityText: Record<Severity, Text> = { info: 'info', warning: 'warning', error: 'error', critical: 'critical' };
 
-const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew'] as const;
+const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew', 'duplicate_names', 'folder_refused', 'expiring', 'oidc_unreachable', 'started', 'succeeded'] as const;
 type Event = (typeof events)[number];
 const eventText: Record<Event, Text> = {
-  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset',
+  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset', duplicate_names: 'Nodes with the same name', folder_refused: 'Job folder refused', expiring: 'Token or certificate expiring', oidc_unreachable: 'Identity provider unreachable', started: 'Run started', succeeded: 'Run succeeded',
 };
 const kinds = ['webhook', 'slack', 'feishu', 'dingtalk', 'wecom', 'email', 'pagerduty', 'heartbeat'] as const;
 type Kind = (typeof kinds)[number];
