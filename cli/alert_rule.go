@@ -177,15 +177,16 @@ func ruleSet(c *console) *cobra.Command {
 from now on.
 
 Events of jobs: failed (after all attempts), recovered, lost, late_start, late_finish, never_ran and
-failures. Events of the cluster: node_gone, backlog and clock_skew. docs/alerts.md explains them
-all.
+failures; started and succeeded are sent each time and raise no alert. Events of the cluster:
+node_gone, backlog, clock_skew, duplicate_names, folder_refused, expiring and oidc_unreachable.
+docs/alerts.md explains them all.
 
 With --test, the channels get a sample of its alerts, and nothing is saved.`,
 		Example: "  go-crontab alert rule set ops --on failed,recovered --channel chat\n" +
 			"  go-crontab alert rule set ops --on failed,recovered --channel chat --test\n" +
 			"  go-crontab alert rule set slow --on late_finish --late-finish 2h --job 'billing/*' --channel chat\n" +
 			"  go-crontab alert rule set flaky --on failures --failures 3/10m --app shop --channel pager --severity critical\n" +
-			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew --channel chat",
+			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew,folder_refused,expiring --channel chat",
 	}
 
 	r := newRemote(c, cmd)

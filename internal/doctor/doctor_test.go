@@ -97,6 +97,9 @@ func prepare(t *testing.T, dsn string) *patient {
 	p.machine = &Machine{Node: "a", Slots: 64, StateDir: t.TempDir(), OpenFiles: 1 << 16, Processes: 1 << 16,
 		Zones: true}
 	p.exec("INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
+	p.exec(`INSERT INTO alert_channel (id, name, spec, created, updated) VALUES (100, 'all', '{"type":"slack"}', 1, 1)`)
+	p.exec(`INSERT INTO alert_rule (name, spec, created, updated)
+		VALUES ('all', '{"on":["failed"],"channels":["all"]}', 1, 1)`)
 	for i, name := range []string{"a", "b"} {
 		id := uuid.New()
 		p.exec("INSERT INTO life (id, session, node, started) VALUES (?, ?, ?, 1)", i+1, id[:], name)
@@ -1102,6 +1105,30 @@ func TestChannelFaults(t *testing.T) {
 
 	message(1, 2, 1, "200 OK") // like a successful test of the channel
 	none("it was mended")
+}
+
+// TestTroublesOfTheCluster: what lasts until a person acts is found.
+func TestTroublesOfTheCluster(t *testing.T) {
+	p := admitShared(t)
+	p.exec("INSERT INTO folder (id, name, past) VALUES (1, '/jobs', '')")
+	p.exec("INSERT INTO folder_node (folder_id, node, state, error, since) VALUES (1, 'a', 'refused', 'x.yaml:3: no', 1)")
+	if f := p.finds("folders", Error, "the node a cannot apply the folder /jobs: x.yaml:3: no"); !slices.Equal(f.Nodes,
+		[]string{"a"}) {
+		t.Errorf("got nodes %q", f.Nodes)
+	}
+
+	p.exec(`INSERT INTO api_token (name, hash, role, created, created_by, expires)
+		VALUES ('ci', REPEAT('x', 32), 'viewer', 1, 'ann', ?)`, p.ago(-24*time.Hour))
+	p.finds("expiring", Warning, "the token ci expires at ")
+	p.exec("INSERT INTO node_note (node, what, expires, since) VALUES ('b', 'certificate', ?, 1)", p.ago(time.Hour))
+	p.finds("expiring", Warning, "the TLS certificate of the node b expired at ")
+	p.exec("INSERT INTO node_note (node, what, error, since) VALUES ('b', 'oidc', 'no route to host', 1)")
+	p.finds("oidc", Warning, "the node b has not reached the OIDC issuer since ")
+
+	for _, off := range []string{"UPDATE alert_channel SET spec = '{\"disabled\":true}'", "DELETE FROM alert_rule"} {
+		p.exec(off)
+		p.finds("alerting", Notice, "no alert rule is enabled that sends to an enabled channel")
+	}
 }
 
 // TestBadRowsHarmNoCheck: rows that our programs never write do not break a check.

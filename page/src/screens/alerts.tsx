@@ -226,6 +226,7 @@ function Channels() {
   const test = async (c: Channel) => {
     const r = await post<{ sent: boolean; said?: string; took_ms: number }>(`${base}/channels/${enc(c.name)}/test`);
     say(r.sent ? t('Test to "{job}" sent', { job: c.name }) : t('Test to "{job}" failed', { job: c.name }), !r.sent, r.said);
+    await list.reload(); // whether it is failing
   };
   return (
     <Card title={t('Channels')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New channel')}</Button>}>
