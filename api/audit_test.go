@@ -22,9 +22,12 @@ import (
 // taken is a channel that accepts every test.
 type taken struct{}
 
-func (taken) Test(_ context.Context, channel string) (alert.Tested, error) {
-	return alert.Tested{Channel: channel, ChannelID: 1, Key: [16]byte{1}, Items: "[]", Sent: true, Said: "because",
-		At: 1}, nil
+func (taken) Test(_ context.Context, samples []alert.Sample) (out []alert.Tested, err error) {
+	for _, s := range samples {
+		out = append(out, alert.Tested{Channel: s.Channel.Name, ChannelID: s.ChannelID, Key: [16]byte{1}, Items: "[]",
+			Sent: true, Said: "because", At: 1})
+	}
+	return out, nil
 }
 
 // TestS21EveryChangeIsAudited makes a change by each route that is no GET, in the order of their
@@ -175,6 +178,14 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		},
 		{
 			"POST", "/api/v1/alerts/channels/{name}/test", "/api/v1/alerts/channels/hook/test", "", 200, "test",
+			"alert_channel", "hook", false, false,
+		},
+		{
+			"POST", "/api/v1/alerts/test-channel", "", `{"name": "new", "type": "webhook", "url": "https://hook.example.com"}`,
+			200, "test", "alert_channel", "new", false, false,
+		},
+		{
+			"POST", "/api/v1/alerts/test-rule", "", `{"on": ["failed"], "channels": ["hook"]}`, 200, "test",
 			"alert_channel", "hook", false, false,
 		},
 		{

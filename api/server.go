@@ -424,6 +424,8 @@ func (s *Server) table() []route {
 		{"PUT", "/api/v1/alerts/channels/{name}", may(admin, whole), s.putChannel, &putChannelDoc},
 		{"DELETE", "/api/v1/alerts/channels/{name}", may(admin, whole), s.deleteChannel, &deleteChannelDoc},
 		{"POST", "/api/v1/alerts/channels/{name}/test", may(operator, whole), s.testChannel, &testChannelDoc},
+		{"POST", "/api/v1/alerts/test-channel", may(admin, whole), s.tryChannel, &tryChannelDoc},
+		{"POST", "/api/v1/alerts/test-rule", may(admin, whole), s.tryRule, &tryRuleDoc},
 		{"GET", "/api/v1/alerts/silences", may(viewer, filtered), s.listSilences, &listSilencesDoc},
 		{"POST", "/api/v1/alerts/silences", may(operator, inBody), s.addSilence, &addSilenceDoc},
 		{"GET", "/api/v1/alerts/silences/{id}", may(viewer, filtered), s.getSilence, &getSilenceDoc},

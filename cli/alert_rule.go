@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -166,6 +167,7 @@ func ruleSet(c *console) *cobra.Command {
 		}
 		words    = map[string]*string{}
 		disabled bool
+		test     bool
 	)
 
 	cmd := &cobra.Command{
@@ -175,12 +177,16 @@ func ruleSet(c *console) *cobra.Command {
 from now on.
 
 Events of jobs: failed (after all attempts), recovered, lost, late_start, late_finish, never_ran and
-failures. Events of the cluster: node_gone, backlog and clock_skew. docs/alerts.md explains them
-all.`,
+failures; started and succeeded are sent each time and raise no alert. Events of the cluster:
+node_gone, backlog, clock_skew, duplicate_names, folder_refused, expiring and oidc_unreachable.
+docs/alerts.md explains them all.
+
+With --test, the channels get a sample of its alerts, and nothing is saved.`,
 		Example: "  go-crontab alert rule set ops --on failed,recovered --channel chat\n" +
+			"  go-crontab alert rule set ops --on failed,recovered --channel chat --test\n" +
 			"  go-crontab alert rule set slow --on late_finish --late-finish 2h --job 'billing/*' --channel chat\n" +
 			"  go-crontab alert rule set flaky --on failures --failures 3/10m --app shop --channel pager --severity critical\n" +
-			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew --channel chat",
+			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew,folder_refused,expiring --channel chat",
 	}
 
 	r := newRemote(c, cmd)
@@ -203,6 +209,7 @@ all.`,
 	flags.StringVar(&v.Title, "title", "", "template for the first line of messages")
 	flags.StringVar(&v.Text, "text", "", "template for the rest of messages")
 	flags.BoolVar(&disabled, "disabled", false, "raise no alerts by this rule")
+	flags.BoolVar(&test, "test", false, "send a sample of its alerts to its channels now, and do not save it")
 
 	// Durations are parsed later, so that errors name the flag.
 	for name, help := range map[string]string{
@@ -262,8 +269,12 @@ all.`,
 			}
 		}
 
-		// Create or replace the rule.
 		v.Name = args[0]
+		if test {
+			return testRule(cmd.Context(), c, r, &v)
+		}
+
+		// Create or replace the rule.
 		_, raw, err := ask[job.AlertRule](cmd.Context(), r, http.MethodPut, rulePath(args[0]), nil, &v)
 		if err != nil {
 			return err
@@ -278,6 +289,34 @@ all.`,
 	}
 
 	return cmd
+}
+
+// testRule sends a sample of a rule that is not saved, and prints the answer of each channel.
+func testRule(ctx context.Context, c *console, r *remote, v *job.AlertRule) error {
+	got, raw, err := ask[view.RuleTest](ctx, r, http.MethodPost, alertsPath+"/test-rule", nil, v)
+	if err != nil {
+		return err
+	}
+
+	var refused []string
+	for _, t := range got.Channels {
+		if !t.Sent {
+			refused = append(refused, fmt.Sprintf("%s: %s", plain(t.Channel), plain(t.Said)))
+		}
+	}
+	err = r.object(c, raw, v.Name, func() error {
+		for _, t := range got.Channels {
+			if t.Sent {
+				c.printf("%s accepted the sample in %d ms: %s\n", plain(t.Channel), t.TookMS, plain(t.Said))
+			}
+		}
+		c.notef("The rule is not saved. To save it, leave out --test.\n")
+		return nil
+	})
+	if err == nil && refused != nil {
+		err = fmt.Errorf("not all channels accepted the sample: %s", strings.Join(refused, "; "))
+	}
+	return err
 }
 
 func durationFlag(name, text string) (job.Duration, error) {

@@ -158,7 +158,22 @@ func (s *server) alerts() {
 	}
 
 	s.wants(exitFailed, "alert test deaf", "deaf did not accept the message", "127.0.0.1:1")
+	s.wants(0, "alert channel ls", "deaf webhook http://127.0.0.1:1/ failing: ")
+	s.wants(0, "alert channel show deaf", "failing 1 failed attempt since")
 	s.wants(exitNotFound, "alert test nobody")
+
+	// A channel and a rule are tested before they are saved.
+	s.wants(0, "alert channel set new --type webhook --test --url "+r.URL, "new accepted the message in")
+	s.wants(exitNotFound, "alert channel show new")
+	s.wants(0, "alert rule set ops --on failed --channel hook --test", "hook accepted the sample in", "not saved")
+	s.wants(exitFailed, "alert rule set ops --on failed --channel hook --title {{.Count|call}} --test",
+		"hook: the title of the rule ops: ")
+	s.wants(exitRefused, "alert rule set ops --on failed --channel nobody --test", "nobody")
+	s.wants(exitNotFound, "alert rule show ops")
+	if r.count("This is a test of the rule ops, sent by the node one") != 2 {
+		s.t.Errorf("the receiver got %q, want two samples", r.told)
+	}
+
 	s.wants(0, "alert channel set odd --type webhook --body {{.Count|call}} --url "+r.URL)
 	s.wants(exitFailed, "alert test odd", "odd did not accept the message: the body template failed")
 	s.wants(0, "alert channel rm odd")

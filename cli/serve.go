@@ -308,13 +308,13 @@ func (s *serveSettings) serve(c *console) error {
 
 	s.tracer = tracer
 	n, err := node.New(node.Config{
-		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
+		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version, PublicURL: s.access.publicURL,
 		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool,
 		Log:   log,
 		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard,
 		HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
 		Archive: s.archive, ArchiveTimeout: s.archiving, AuditLog: s.auditLog,
-		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
+		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor, Notes: s.access.notes,
 	})
 	if err != nil {
 		return usageError("%w", err)

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 
 	"go-crontab/api"
 	"go-crontab/internal/auth"
+	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/sql"
 
 	"github.com/spf13/pflag"
 )
@@ -33,6 +36,11 @@ type accessSettings struct {
 
 	oidc      auth.OIDCConfig
 	oidcRoles []string
+
+	used struct { // set by apply
+		tls      *tls.Config
+		provider *auth.OIDC
+	}
 }
 
 // accessFlags are the flags that also have a variable, except for the secret.
@@ -218,7 +226,26 @@ func (a *accessSettings) apply(cfg *api.Config, log *slog.Logger) (err error) {
 		return err
 	}
 	cfg.TLS, err = a.certificate(log)
+	a.used.tls, a.used.provider = cfg.TLS, cfg.OIDC
 	return err
+}
+
+// notes reports the end of the node's certificate, and whether the node reaches the OIDC issuer.
+func (a *accessSettings) notes(ctx context.Context) (out []sql.NodeNote) {
+	if a.used.tls != nil {
+		pair, err := a.used.tls.GetCertificate(nil)
+		if err == nil && pair.Leaf != nil {
+			out = append(out, sql.NodeNote{What: sql.NoteCertificate, Expires: job.MicrosOf(pair.Leaf.NotAfter)})
+		}
+	}
+	if a.used.provider != nil {
+		note := sql.NodeNote{What: sql.NoteOIDC}
+		if err := a.used.provider.Reach(ctx); err != nil {
+			note.Error = err.Error()
+		}
+		out = append(out, note)
+	}
+	return out
 }
 
 func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {

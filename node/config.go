@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/session"
+	"go-crontab/sql"
 )
 
 // Config configures a node. Zero fields get their defaults.
@@ -25,6 +27,12 @@ type Config struct {
 	Name    string
 	Address string // where its API is reachable, for people
 	Version string
+	// PublicURL is where people reach the console, such as https://cron.example.com; "": alerts have
+	// no links.
+	PublicURL string
+	// Notes reports what only the node can see: its certificate and its identity provider. It is called
+	// once a minute; nil: nothing.
+	Notes func(context.Context) []sql.NodeNote
 
 	Expiry time.Duration // see session.NewTimings; the same on all nodes
 	// Slots bounds the attempts at a time; an HTTP request takes a sixteenth of a slot. Default: 64

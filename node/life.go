@@ -54,6 +54,7 @@ type life struct {
 	evaluator *alert.Evaluator
 	sender    *alert.Sender
 	watcher   *watcher
+	noter     *noter
 	rezoner   *edit.Rezoner
 
 	editor *edit.Editor
@@ -238,6 +239,7 @@ func (l *life) newChores() {
 
 	l.chainer = audit.NewChainer(audit.ChainerConfig{DB: n.api, Session: s, Lookout: l.lookout, Log: n.log})
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
+	l.noter = &noter{n: n, session: s}
 	l.rezoner = edit.NewRezoner(edit.RezonerConfig{
 		Editor:  l.editor,
 		Session: s,
@@ -381,7 +383,7 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 		l.reaper.Run, l.compensator.Run, l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
 	working = begin(work, l.claimer.Run, l.starter.Run)
 	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run,
-		l.rezoner.Run)
+		l.noter.Run, l.rezoner.Run)
 	return living, working, chores
 }
 

@@ -38,7 +38,7 @@ func (o *Outside) mail(
 	}
 
 	// Compose the message.
-	msg := mail.NewMsg()
+	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	key := hex.EncodeToString(l.Key[:])
 	for _, err := range []error{msg.From(e.From), msg.To(to...)} {
 		if err != nil {

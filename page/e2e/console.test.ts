@@ -317,16 +317,24 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.locator('.field.wrong').first().waitFor(); // at the field
   await dialog.getByLabel('URL').fill('https://chat.invalid/hook');
+  await dialog.getByRole('button', { name: 'Test', exact: true }).click(); // before it is saved
+  const refused = page.locator('.toast.bad').getByText('Test to "ops chat" failed');
+  await refused.waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/alerts/channels')).items.length, 0, 'a test saves nothing');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await button('Test').click();
-  await page.locator('.toast.bad').getByText('Test to "ops chat" failed').waitFor();
+  await until('both tests are told', async () => (await refused.count()) === 2);
+  await page.getByRole('row', { name: /ops chat/ }).getByText('failing', { exact: true }).waitFor({ timeout: 30_000 });
   await button('Rules').click();
   await button('New rule').first().click();
   await dialog.getByLabel('Name', { exact: true }).fill('nights');
   await dialog.getByLabel('Repeated failures').check();
   await dialog.getByLabel('ops chat').check();
   await dialog.getByLabel('Apps').fill('herd');
+  await dialog.getByRole('button', { name: 'Test', exact: true }).click();
+  await until('the sample is told', async () => (await refused.count()) > 0);
+  assert.equal((await cluster.api('GET', '/api/v1/alerts/rules')).items.length, 0, 'a test saves nothing');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   const { items } = await cluster.api('GET', '/api/v1/alerts/rules');

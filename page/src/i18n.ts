@@ -41,6 +41,7 @@ const ones: Partial<Record<Text, string>> = {
   '{n} matching lines': '1 matching line',
   'Showing the last {n} lines.': 'Showing the last line.',
   '{n} messages could not be sent.': '1 message could not be sent.',
+  '{n} failed attempts': '1 failed attempt',
   '{n} events were dropped because there were too many.': '1 event was dropped because there were too many.',
   'A template failed {n} times, so the default text was sent.': 'A template failed once, so the default text was sent.',
   '{n} runs of one job': '1 run',

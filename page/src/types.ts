@@ -46,6 +46,7 @@ export interface AlertChannel {
   updated_by: string;
   error?: string;
   held?: string;
+  failing?: ChannelFailing;
 }
 
 export interface AlertEmail {
@@ -58,7 +59,7 @@ export interface AlertEmail {
   to_owner?: boolean;
 }
 
-export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew';
+export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew' | 'duplicate_names' | 'folder_refused' | 'expiring' | 'oidc_unreachable' | 'started' | 'succeeded';
 
 export interface AlertFailing {
   count: number;
@@ -82,6 +83,11 @@ export interface AlertItem {
   at: string;
   since: string;
   seen: number;
+  due?: string;
+  zone?: string;
+  output?: string;
+  url?: string;
+  command?: string;
 }
 
 export interface AlertOverdue {
@@ -320,6 +326,12 @@ export interface Change {
 export interface ChangeNote {
   at: string;
   by?: string;
+}
+
+export interface ChannelFailing {
+  tries: number;
+  since: string;
+  said?: string;
 }
 
 export interface ChannelTest {
@@ -1061,6 +1073,17 @@ export interface Rotated {
   key: string;
   rotated: number;
   failed: FailedSecret[];
+}
+
+export interface RuleTest {
+  channels: RuleTestChannel[];
+}
+
+export interface RuleTestChannel {
+  channel: string;
+  sent: boolean;
+  said: string;
+  took_ms: number;
 }
 
 export interface Run {

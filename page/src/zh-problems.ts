@@ -201,6 +201,7 @@ export const sentences: Record<string, string> = {
   too_many_events: '有 $1 个，而总共只有 $2 个：$3',
   recovered_alone: '只有 recovered；它告知的是规则曾告知之事已结束，请同时写上那些事件',
   threshold_unused: '已填写，但 on 中没有 $1',
+  channel_is_pager: '“$1”是 PagerDuty 渠道，不接收运行启动和成功的消息',
   channel_is_heartbeat: '“$1”是心跳，不接收告警',
   heartbeat_of_channel: '为 heartbeat，不接收告警，但此渠道是规则可能使用的 $1；请换一个名称',
   heartbeat_of_rules: '为 heartbeat，不接收告警，但规则 $1 使用了此渠道',

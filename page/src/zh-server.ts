@@ -123,12 +123,14 @@ export const waits: Record<string, Patterns> = {
 
 // What alerts say. What is not here is a reason of a run.
 export const alerts: Patterns = [
-  [/^(.+?), due (\S+), (.+)$/s, '$1，到期 $2，$~3'],
   [/^(.+?): (\d+) due times from (\S+) on (.+)$/s, '$1：自 $3 起的 $2 个计划时间，$~4'],
   [/^(failed|timed out|was killed|was lost|was missed|were missed)( after \d+ attempts)?: (.+)$/s, '$~1$~2：$~3'],
+  [/^(\S+\/.+?) (failed|timed out|was killed|was lost|was missed)( after \d+ attempts)?: (.+)$/s, '$1 $~2$~3：$~4'],
+  [/^(\S+\/.+?) (failed|timed out|was killed|was lost|was missed|succeeded|started)( after \d+ attempts)?$/, '$1 $~2$~3'],
+  [/^(\S+\/.+?) (started \S+ late|ended \S+ after its due time .*|has not started and is .*|has not ended .*)$/, '$1：$~2'],
   [/^(failed|timed out|was killed|was lost|was missed|were missed)( after \d+ attempts)$/, '$~1$~2'],
   [/^ after (\d+) attempts$/, '（第 $1 次尝试后）'],
-  [/^failed$/, '失败'], [/^timed out$/, '超时'], [/^was killed$/, '被终止'], [/^was lost$/, '丢失'], [/^(?:was|were) missed$/, '错过'],
+  [/^failed$/, '失败'], [/^succeeded$/, '成功'], [/^started$/, '已启动'], [/^timed out$/, '超时'], [/^was killed$/, '被终止'], [/^was lost$/, '丢失'], [/^(?:was|were) missed$/, '错过'],
   [/^started (\S+) late$/, '启动延迟 $1'],
   [/^ended (\S+) after its due time \((\S+)\)$/, '$1 后才结束（$2）'],
   [/^has not started and is (\S+) late$/, '尚未启动，已迟 $1'],
@@ -137,5 +139,12 @@ export const alerts: Patterns = [
   [/^(\d+) due times are overdue by more than (\S+)$/, '有 $1 个计划时间逾期超过 $2'],
   [/^the node (\S+) stopped responding at (\S+) and has not returned$/, '节点 $1 于 $2 失去响应，尚未恢复'],
   [/^the clock of the node (\S+) differs from MySQL's by (\S+) \(.*$/, '节点 $1 的时钟与 MySQL 相差 $2'],
+  [/^(\d+) live nodes are named (\S+): (.+)$/s, '有 $1 个在线节点同名 $2：$3'],
+  [/^the node (\S+) cannot apply the folder (\S+): (.+)$/s, '节点 $1 无法应用文件夹 $2：$3'],
+  [/^the token (.+) expires at (\S+)$/, '令牌 $1 将于 $2 过期'],
+  [/^the TLS certificate of the node (\S+) expires at (\S+)$/, '节点 $1 的 TLS 证书将于 $2 过期'],
+  [/^the TLS certificate of the node (\S+) expired at (\S+)$/, '节点 $1 的 TLS 证书已于 $2 过期'],
+  [/^the node (\S+) has not reached the OIDC issuer since (\S+): (.+)$/s, '节点 $1 自 $2 起无法连接 OIDC 身份提供方：$3'],
+  [/^(.+) started \(attempt (\d+)\)$/, '$1 已启动（第 $2 次尝试）'],
   [/^(.+) has not run for (\S+)$/, '$1 已有 $2 没有运行'],
 ];

@@ -296,6 +296,16 @@ CREATE TABLE node (
   PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+-- What nodes see that others cannot.
+CREATE TABLE node_note (
+  node    VARCHAR(128) NOT NULL,
+  what    VARCHAR(16)  NOT NULL COMMENT 'certificate or oidc',
+  expires BIGINT       NOT NULL DEFAULT 0 COMMENT 'end of its TLS certificate; 0: another note',
+  error   VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'reason why it cannot reach the OIDC issuer; empty: it can',
+  since   BIGINT       NOT NULL COMMENT 'start of this state',
+  PRIMARY KEY (node, what)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 CREATE TABLE locks (
   id   INT         NOT NULL COMMENT 'locks are taken in ascending order',
   name VARCHAR(32) NOT NULL,

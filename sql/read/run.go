@@ -102,6 +102,16 @@ func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
 	return out, nil
 }
 
+// RunsInAnyState reads runs, whether they have begun and ended or not.
+func (db *DB) RunsInAnyState(ctx context.Context, ids []int64) (map[int64]Run, error) {
+	rows, err := runsByID(db.Reader(ctx), ids)
+	out := make(map[int64]Run, len(rows))
+	for id, r := range rows {
+		out[id] = *r
+	}
+	return out, err
+}
+
 // RunsByID reads ended runs.
 func (db *DB) RunsByID(ctx context.Context, ids []int64) (map[int64]Run, error) {
 	rows, err := runsByID(db.Reader(ctx), ids)
