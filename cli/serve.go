@@ -94,13 +94,6 @@ may not join the cluster; the message says why.`,
 	return cmd
 }
 
-// serveFlags are the flags that also have a variable, except for the DSN.
-var serveFlags = []string{
-	"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir",
-	"label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir",
-	"grant-secret", "archive-command", "archive-timeout", "audit-log", "log-level", "log-format",
-}
-
 func (s *serveSettings) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
