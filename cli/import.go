@@ -86,13 +86,13 @@ func importCrontab(c *console) *cobra.Command {
 name the differences from cron for each line. --dry-run shows the jobs without importing them.
 
 /etc/crontab and the files of /etc/cron.d have a column for the user; for other files, --system says
-so. Times are in this machine's time zone, unless --tz or CRON_TZ in the file names another.
+so. Times are in this machine's time zone, unless --timezone or CRON_TZ in the file names another.
 
 If a job of the same name exists and is the same, it is left unchanged. If it differs, nothing is
 imported, unless the job came from the same crontab on the same machine, or --replace is given.`,
 		Example: `  crontab -l | go-crontab import crontab - --dry-run
   go-crontab import crontab /etc/crontab /etc/cron.d --app system
-  go-crontab import crontab old.crontab --tz Europe/Berlin --user www-data
+  go-crontab import crontab old.crontab --timezone Europe/Berlin --user www-data
   go-crontab import crontab /etc/crontab --dry-run -o manifest > jobs.yaml`,
 	}
 
@@ -104,11 +104,11 @@ imported, unless the job came from the same crontab on the same machine, or --re
 	flags.BoolVar(&f.personal, "personal", false, "the lines have no column for the user, whatever the path")
 	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "app of the jobs")
 	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" for the node's own (default from the crontab)`)
-	flags.StringVarP(&f.zone, "tz", "z", "", "time zone of the crontab (default this machine's)")
+	flags.StringVarP(&f.zone, "timezone", "z", "", "time zone of the crontab (default this machine's)")
 	flags.StringSliceVar(&f.skip, "skip", nil,
 		"leave out this line: 7, or FILE:7 with several files; may be repeated, or separated by commas")
 	flags.BoolVar(&f.replace, "replace", false, "replace existing jobs of the same name")
-	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
+	_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.system && f.personal {
@@ -138,7 +138,7 @@ func (f *importFlags) read(
 	}
 
 	if _, err := job.LoadZone(zone); err != nil {
-		return nil, nil, usageError("--tz: %w", err)
+		return nil, nil, usageError("--timezone: %w", err)
 	}
 
 	files, left, err := crontabFiles(args)

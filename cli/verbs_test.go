@@ -63,7 +63,7 @@ func TestEveryVerb(t *testing.T) {
 
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if _, there := cmd.GetFlagCompletionFunc(f.Name); !there &&
-				slices.Contains([]string{"app", "output", "context", "timezone", "tz"}, f.Name) {
+				slices.Contains([]string{"app", "output", "context", "timezone"}, f.Name) {
 				t.Errorf("%s --%s completes the names of files", name, f.Name)
 			}
 		})

@@ -39,6 +39,6 @@ var (
 	ImportFileLeftOut = say("import_file_left_out", "is left out, because cron only reads files whose names consist of letters, digits, - and _; name the file to import it")
 	ImportLineLeftOut = say("import_line_left_out", "left out")
 	ImportOwner       = say("import_owner", "is the crontab of %s, and its jobs run as that user; --user names another one")
-	ImportZone        = say("import_zone", "the times are in %s, %s; --tz sets another time zone")
+	ImportZone        = say("import_zone", "the times are in %s, %s; --timezone sets another time zone")
 	ImportJobLeft     = say("import_job_left", "the job %s came from here, but its line is gone; the job continues until you delete it:  %s job rm %s")
 )

@@ -261,6 +261,7 @@ export const sentences: Record<string, string> = {
   not_a_time: '“$1”不是时刻，例如 2027-01-31T03:00:00Z',
   not_a_day: '“$1”不是日期，例如 2027-02-01，从 1970 到 2099 年',
   not_an_id: '“$1”不是编号；请填写用逗号分隔的数字，例如 17,23',
+  not_a_job_name: '“$1”不是应用和名称，例如 billing/nightly',
   not_a_label: '“$1”不是标签和值，例如 team=data',
   not_an_outcome: '“$1”不是运行结果；应为以下之一：$2',
   not_a_cursor: '不是此列表给出的 next',
@@ -344,6 +345,6 @@ export const sentences: Record<string, string> = {
   import_file_left_out: '已略去，与 cron 一样只读取名称由字母、数字、- 和 _ 组成的文件；要导入它，请写出它的名称',
   import_line_left_out: '已略去',
   import_owner: '是 $1 的 crontab，任务以该用户运行；--user 可另指定',
-  import_zone: '时间按 $1 计算（$2）；--tz 可另指定时区',
+  import_zone: '时间按 $1 计算（$2）；--timezone 可另指定时区',
   import_job_left: '任务 $1 来自这里，但已没有对应的行；它会继续运行，直到被删除：$2 job rm $3',
 };
