@@ -410,9 +410,9 @@ func TestNamesOfFiles(t *testing.T) {
 	t.Parallel()
 
 	for command, want := range map[string]string{
-		"/usr/bin/munin-cron":        "munin-cron",
-		"munin":                      "munin",
-		"cat /etc/munin/munin.conf":  "munin-cat",
+		"/usr/bin/munin-cron":         "munin-cron",
+		"munin":                       "munin",
+		"cat /etc/munin/munin.conf":   "munin-cat",
 		"[ -x /usr/lib/x ] && munind": "munin-munind",
 	} {
 		if got := new(Names).next("munin", &job.Spec{Command: command}); got != want {
@@ -468,12 +468,12 @@ func TestHints(t *testing.T) {
 			systemd, sleeps,
 		},
 		`30 3 * * 0 test -e /run/systemd/system || SERVICE_MODE=1 /usr/sbin/e2scrub_all`: {systemd},
-		`@daily sleep $((RANDOM \% 1800)); cleanup`:                                          {sleeps},
-		`@daily python3 -c 'import random, time; time.sleep(random.random() * 3600)'`:        {sleeps},
-		`@daily sleep $(shuf -i 0-600 -n 1); x`:                                              {sleeps},
-		`@daily sleep 5; random-art`:                                                         nil,
-		`MAILTO=root`:                                                                        {noMail},
-		`MAILTO=ops@example.com`:                                                             nil,
+		`@daily sleep $((RANDOM \% 1800)); cleanup`:                                      {sleeps},
+		`@daily python3 -c 'import random, time; time.sleep(random.random() * 3600)'`:    {sleeps},
+		`@daily sleep $(shuf -i 0-600 -n 1); x`:                                          {sleeps},
+		`@daily sleep 5; random-art`:                                                     nil,
+		`MAILTO=root`:                                                                    {noMail},
+		`MAILTO=ops@example.com`:                                                         nil,
 	} {
 		text := said(one(line))
 		for _, note := range []string{systemd, sleeps, noMail} {
