@@ -73,21 +73,13 @@ func (n *Node) Name() string { return n.cfg.Name }
 
 // Ready returns the reason why the node is not ready to change and start jobs, or nil.
 func (n *Node) Ready() error {
-	l := n.life.Load()
-	switch {
-	case l == nil:
+	switch st := n.Status(); {
+	case st.Ready:
+		return nil
+	case st.Session == "":
 		return errors.New("the node has no session: it is starting, or MySQL does not respond")
-	case l.session.Draining():
-		return errors.New("the node is draining")
-	case !l.session.Fresh():
-		return fmt.Errorf("the node's lease is not fresh: its last beat in MySQL was %s ago",
-			l.session.Age().Round(time.Second))
-	case !l.isGuarded():
-		return errors.New("the node's guard does not respond")
-	case !l.advances():
-		return errors.New("the node's loops do not advance")
 	}
-	return nil
+	return errors.New("the node is draining, or its lease is not fresh")
 }
 
 // readyLook is the pause between checks for a session.
