@@ -78,9 +78,14 @@ var (
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := audit.Filter{
-		App: q.text(ofAppParam), JobID: q.number(ofJobParam), Name: q.text(auditName), Who: q.text(auditWho),
+		App: q.text(ofAppParam), Name: q.text(auditName), Who: q.text(auditWho),
 		Action: job.Action(q.word(auditAction)), Kind: job.Kind(q.word(auditKind)),
-		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
+	}
+	f.From, f.To = q.span(auditFrom, auditBefore)
+
+	var err error
+	if f.JobID, err = s.onlyJob(r.Context(), q); err != nil {
+		return err
 	}
 
 	f.Apps = auth.Of(r.Context()).Sees()

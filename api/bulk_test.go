@@ -57,7 +57,7 @@ func TestBulk(t *testing.T) {
 
 	// Each filter of lists, and all of them together.
 	for query, want := range map[string]string{
-		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "state=paused": "",
+		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "status=paused": "",
 		"group=none": "", "calendar=none": "", "label=team%3Da&app=other": "two",
 	} {
 		o := s.call("POST", "/api/v1/bulk/run?dry_run=true&"+query, nil).want(200).object()

@@ -28,7 +28,7 @@ const (
 // jobStats: GET /api/v1/stats/jobs
 func (s *Server) jobStats(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	span, limit := q.span(statsWindow, defaultWindow), int(q.number(statsLimit))
+	span, limit := q.window(statsWindow, defaultWindow), int(q.number(statsLimit))
 	win := read.Window{App: q.text(ofAppParam), Apps: auth.Of(r.Context()).Sees()}
 	if err := q.err(); err != nil {
 		return err

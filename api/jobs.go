@@ -110,7 +110,7 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j *read.Job) er
 // jobFilter reads the query parameters that select jobs.
 func jobFilter(q *query) read.JobFilter {
 	return read.JobFilter{
-		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)),
+		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStatusParam)),
 		Owner: q.text(ownerParam),
 		Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam), Labels: q.label(labelIs),
 	}

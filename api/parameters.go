@@ -85,8 +85,14 @@ var (
 			"cursor", "The `next` of the previous answer. Without it, the first page.", "",
 		},
 	}
-	ofAppParam   = textParam{declared{"app", "Only entries of this app.", "billing"}, job.MaxName}
-	ofJobParam   = numberParam{declared{"job_id", "Only entries of the job with this id.", "17"}, maxID, 0}
+	ofAppParam    = textParam{declared{"app", "Only entries of this app.", "billing"}, job.MaxName}
+	ofJobParam    = numberParam{declared{"job_id", "Only entries of the job with this id.", "17"}, maxID, 0}
+	jobNamedParam = textParam{
+		declared{
+			"job", "Only entries of the job with this app and name. If it was deleted, of the last job that had them.",
+			"billing/nightly",
+		}, 2*job.MaxName + 1,
+	}
 	endedParam   = outcomeParam{declared{"outcome", "Only runs with this outcome.", "failed"}}
 	dueFromParam = instantParam{
 		declared: declared{"from", "Only runs that were due at or after this time.", "2027-01-31T00:00:00Z"},

@@ -117,6 +117,15 @@ func (q *query) instant(p instantParam) time.Time {
 	return t
 }
 
+// span returns a range of times; a limit that is absent is the zero time.
+func (q *query) span(fromParam, toParam instantParam) (from, to job.Micros) {
+	begin, end := q.instant(fromParam), q.instant(toParam)
+	if !begin.IsZero() && !end.IsZero() && end.Before(begin) {
+		q.wrong(toParam.name, problem.Before, end.Format(time.RFC3339), fromParam.name, begin.Format(time.RFC3339))
+	}
+	return job.MicrosOf(begin), job.MicrosOf(end)
+}
+
 // word returns one of the words of the parameter; "" if absent.
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)
@@ -178,8 +187,8 @@ func (q *query) onlyIDs(p idsParam, filters []parameter) []int64 {
 	return ids
 }
 
-// span returns a duration; otherwise if absent.
-func (q *query) span(p spanParam, otherwise time.Duration) time.Duration {
+// window returns a duration; otherwise if absent.
+func (q *query) window(p spanParam, otherwise time.Duration) time.Duration {
 	v := q.given(p.name)
 	if v == "" {
 		return otherwise

@@ -104,10 +104,10 @@ var (
 		id: "listAudit", tag: tagCluster, summary: "List changes",
 		about: "The audit: who changed what, from where, and why. The latest change comes first.",
 		query: []parameter{
-			ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
+			ofAppParam, ofJobParam, jobNamedParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
 			pageParam,
 		},
-		replies: found[view.Page[*view.AuditEntry]]("A page of changes."),
+		replies: found[view.Page[*view.AuditEntry]]("A page of changes."), problems: []kind{notFound},
 	}
 	verifyAuditDoc = operation{
 		id: "verifyAudit", tag: tagCluster, summary: "Verify the audit",

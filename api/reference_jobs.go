@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	jobNameParam  = textParam{declared{"name", "Only jobs whose name contains this.", "backup"}, job.MaxName}
-	jobStateParam = wordParam{declared{"state", "Only jobs with this status.", "paused"},
+	jobNameParam   = textParam{declared{"name", "Only jobs whose name contains this.", "backup"}, job.MaxName}
+	jobStatusParam = wordParam{declared{"status", "Only jobs with this status.", "paused"},
 		[]string{string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken)}}
 	ownerParam      = textParam{declared{"owner", "Only jobs of this owner.", "team-data@example.com"}, job.MaxText}
 	labelIs         = labelParam{declared{"label", "Only jobs that have this label with this value.", "team=data"}}
@@ -17,7 +17,7 @@ var (
 	byCalendarParam = textParam{declared{"calendar", "Only jobs that use this calendar.", "china"}, job.MaxName}
 	// see jobFilter
 	jobFilterParams = []parameter{
-		ofAppParam, jobNameParam, jobStateParam, ownerParam, inGroupParam, byCalendarParam, labelIs,
+		ofAppParam, jobNameParam, jobStatusParam, ownerParam, inGroupParam, byCalendarParam, labelIs,
 	}
 	dueCount = numberParam{declared{"n", "The number of due times.", "5"}, maxDue, defaultDue}
 	dueAfter = instantParam{

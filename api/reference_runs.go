@@ -37,10 +37,10 @@ var (
 			"If several parameters match many runs each but few together, a page may have fewer items than it " +
 			"could, or none, and still a `next`.",
 		query: []parameter{
-			ofJobParam, ofAppParam, runStateParam, endedParam, triggerParam, onNodeParam, dueFromParam, dueBeforeParam,
+			ofJobParam, jobNamedParam, ofAppParam, runStateParam, endedParam, triggerParam, onNodeParam, dueFromParam, dueBeforeParam,
 			limitParam, pageParam,
 		},
-		replies: found[view.Page[*view.Run]]("A page of runs."),
+		replies: found[view.Page[*view.Run]]("A page of runs."), problems: []kind{notFound},
 	}
 	getRunDoc = operation{
 		id: "getRun", tag: tagRuns, summary: "Show a run", about: "With its output, if it has ended.",

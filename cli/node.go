@@ -191,9 +191,8 @@ func nodeUncordon(c *console) *cobra.Command {
 
 func nodeDrain(c *console) *cobra.Command {
 	var (
-		f       cordonFlags
-		wait    bool
-		timeout time.Duration
+		f cordonFlags
+		w waitFlags
 	)
 
 	cmd := &cobra.Command{
@@ -207,16 +206,15 @@ with exit code 3.`,
 
 	r := newRemote(c, cmd)
 	f.flags(cmd, "drained")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the node has no runs")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this long (default never)")
+	w.flags(cmd, "wait until the node has no runs")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if timeout < 0 || timeout > 0 && !wait {
-			return usageError("--timeout %s: want a duration above 0, together with --wait", timeout)
+		if err := w.check(); err != nil {
+			return err
 		}
-		if !wait {
+		if !w.wait {
 			return r.cordon(cmd.Context(), args[0], "drain", &f)
 		}
-		return r.drain(cmd.Context(), args[0], &f, timeout)
+		return r.drain(cmd.Context(), args[0], &f, &w)
 	}
 
 	return cmd
@@ -226,29 +224,27 @@ with exit code 3.`,
 const drainLook = 500 * time.Millisecond
 
 // drain drains a node and waits until it has no work.
-func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout time.Duration) error {
+func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, w *waitFlags) error {
 	n, raw, err := r.change(ctx, name, "drain", f)
 	if err != nil {
 		return err
 	}
 
-	began, told := time.Now(), -1
+	ctx, cancel := w.bounded(ctx)
+	defer cancel()
+
+	told := -1
 	var p patience
 	for !n.Drained {
 		if n.Executing != told {
 			told = n.Executing
 			r.notef("%s: %s, %d executing\n", plain(n.Name), n.State, n.Executing)
 		}
-		if timeout > 0 && time.Since(began) > timeout {
-			return &exitError{code: exitFailed,
-				err: fmt.Errorf("%s is not drained after %s: %d executing", plain(name), timeout, n.Executing),
-				hint: "it stays cordoned; to list its runs:  " + program() + " run ls --state running --node " +
-					quote(name)}
-		}
 
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return w.gaveUp(context.Cause(ctx), fmt.Sprintf("%s still has %d executing", plain(name), n.Executing),
+				"it stays cordoned; to list its runs:  "+program()+" run ls --state running --node "+quote(name))
 		case <-time.After(drainLook):
 		}
 

@@ -152,7 +152,7 @@ func TestDrainWhileSomebodyUncordons(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 
-	if got := command("node", "drain", "x", "--timeout", "1s", "--server", f.URL); got.code != exitUsage {
+	if got := command("node", "drain", "x", "--wait-timeout", "1s", "--server", f.URL); got.code != exitUsage {
 		t.Errorf("a timeout without --wait: got %+v", got)
 	}
 }

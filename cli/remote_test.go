@@ -243,9 +243,9 @@ func TestUsage(t *testing.T) {
 		"job ls --sever x":                    "unknown flag: --sever; did you mean --server?",
 		"job ls --server ftp://x":             "want a URL",
 		"job history a -n -1":                 "want 0 or more",
-		"job history a -n abc":                "--count \"abc\": want a whole number",
+		"job history a -n abc":                "--limit \"abc\": want a whole number",
 		"dev --restart-after 1d":              "want a duration with its unit",
-		"group set g --slots 3":               "group set GROUP SLOTS",
+		"group set g":                         "--slots is missing",
 		"backfill start a":                    "--from is missing",
 		"run list a":                          "unexpected argument",
 		"nonsense":                            "unknown command",
@@ -301,7 +301,7 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 		"4": {code: exitFailed, err: "use another node"},
 		"5": {code: exitFailed, err: "is not a go-crontab node"},
 		"6": {code: exitFailed, err: "cannot read the response"},
-		"7": {code: exitRefused, err: "Title: Detail."},
+		"7": {code: exitUnauthorized, err: "Title: Detail."},
 		"8": {code: exitNotFound, err: "there is no job"},
 	} {
 		got := command("job", "show", id, "--server", f.URL)
@@ -373,7 +373,7 @@ func TestUnknownAuthority(t *testing.T) {
 	defer s.Close()
 
 	if got := command("cluster", "--server", s.URL); got.code != exitFailed ||
-		!strings.Contains(got.err, "signed by an unknown authority") || !strings.Contains(got.err, "SSL_CERT_FILE") {
+		!strings.Contains(got.err, "signed by an unknown authority") || !strings.Contains(got.err, "--ca-cert") {
 		t.Errorf("got %+v", got)
 	}
 }

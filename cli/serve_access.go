@@ -43,15 +43,6 @@ type accessSettings struct {
 	}
 }
 
-// accessFlags are the flags that also have a variable, except for the secret.
-var accessFlags = []string{
-	"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics", "metrics-jobs",
-	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role",
-}
-
-// oidcSecret is the flag with the secret shared with the identity provider.
-const oidcSecret = "oidc-client-secret"
-
 func (a *accessSettings) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.tlsCert, "tls-cert", "",
 		"PEM file with the certificate of the API and its chain; read again when it changes")

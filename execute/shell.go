@@ -66,6 +66,29 @@ var (
 // NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is not an error here:
 // each attempt fails until bash is installed.
 func NewShell(cfg Config) (*Shell, error) {
+	s, err := newShell(cfg)
+	if err != nil {
+		return nil, err
+	}
+
+	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
+		return nil, fmt.Errorf("shell: %w", s.noCgroups)
+	}
+	if s.null, err = os.Open(os.DevNull); err != nil {
+		return nil, fmt.Errorf("shell: %w", err)
+	}
+	return s, nil
+}
+
+// CheckShell reports what is wrong with a configuration. Unlike NewShell, it does not look at the
+// cgroup, which NewShell prepares.
+func CheckShell(cfg Config) error {
+	_, err := newShell(cfg)
+	return err
+}
+
+// newShell makes a shell without its cgroup.
+func newShell(cfg Config) (*Shell, error) {
 	if cfg.Keep < 0 || cfg.PipeWait < 0 {
 		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: neither may be negative",
 			cfg.Keep, cfg.PipeWait)
@@ -109,12 +132,6 @@ func NewShell(cfg Config) (*Shell, error) {
 	s.fork <- struct{}{}
 	if err := s.settleAccounts(); err != nil {
 		return nil, err
-	}
-	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
-		return nil, fmt.Errorf("shell: %w", s.noCgroups)
-	}
-	if s.null, err = os.Open(os.DevNull); err != nil {
-		return nil, fmt.Errorf("shell: %w", err)
 	}
 	return s, nil
 }

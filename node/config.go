@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -126,7 +127,7 @@ const (
 	DefaultGrace       = 8 * time.Second
 	DefaultAuditKept   = audit.Kept
 	DefaultMetricsJobs = 100
-	slotsPerCPU        = 64
+	SlotsPerCPU        = 64
 
 	maxSlots = 1_000_000 // more than any machine can run; a column holds two thousand times that
 
@@ -160,7 +161,7 @@ func (c *Config) defaults() error {
 		c.Expiry = session.DefaultExpiry
 	}
 	if c.Slots == 0 {
-		c.Slots = slotsPerCPU * runtime.NumCPU()
+		c.Slots = SlotsPerCPU * runtime.NumCPU()
 	}
 	if c.LookAhead == 0 {
 		c.LookAhead = DefaultLookAhead
@@ -209,6 +210,23 @@ func (c *Config) check() error {
 	}
 
 	return nil
+}
+
+// CheckConfig reports all that is wrong with a configuration. Unlike New, it opens nothing and changes
+// nothing: neither the database nor the spool, the audit log or the cgroup.
+func CheckConfig(cfg Config) error {
+	if err := cfg.defaults(); err != nil {
+		return err
+	}
+
+	_, expiry := session.NewTimings(cfg.Expiry)
+	users := execute.CheckShell(execute.Config{RunAs: cfg.RunAs, Allow: cfg.RunAsAllow, NewPrivs: cfg.NewPrivs})
+	_, targets := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow})
+	_, grants := execute.ParseGrants(cfg.SecretGrants)
+	if grants != nil {
+		grants = fmt.Errorf("--grant-secret %w", grants)
+	}
+	return errors.Join(expiry, users, targets, grants)
 }
 
 // LoadSecretKeys reads the cluster's secret keys from a file, for Config.SecretKeys. The file is the

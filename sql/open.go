@@ -103,6 +103,19 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	return &DB{db: db, timeouts: t}, nil
 }
 
+// Shown returns a DSN for people, without its password and its parameters.
+func Shown(dsn string) string {
+	all, err := configs(dsn, DefaultTimeouts)
+	if err != nil || len(all) == 0 {
+		return "***"
+	}
+	hosts := make([]string, len(all))
+	for i, cfg := range all {
+		hosts[i] = cfg.Addr
+	}
+	return fmt.Sprintf("%s:***@%s(%s)/%s", all[0].User, all[0].Net, strings.Join(hosts, ","), all[0].DBName)
+}
+
 // configs returns one configuration for each server that the DSN lists.
 func configs(dsn string, t Timeouts) ([]*mysql.Config, error) {
 	if strings.HasPrefix(dsn, "mysql://") || strings.HasPrefix(dsn, "mariadb://") {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -90,6 +91,10 @@ func (o *Outside) mail(
 		}
 		var refused *mail.SendError
 		final := errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500
+		if refused == nil && strings.Contains(err.Error(), "does not support STARTTLS") {
+			err = fmt.Errorf("%s does not offer STARTTLS; set tls of the channel to tls, which many servers expect on "+
+				"port 465, or to none", e.Server)
+		}
 		return verdict{err: err, final: final}
 	}
 

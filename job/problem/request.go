@@ -50,6 +50,7 @@ var (
 	NotATime             = say("not_a_time", "%q is not a time such as 2027-01-31T03:00:00Z")
 	NotADay              = say("not_a_day", "%q is not a date such as 2027-02-01 in the years 1970 to 2099")
 	NotAnID              = say("not_an_id", "%q is not an id; give numbers separated by commas, such as 17,23")
+	NotAJobName          = say("not_a_job_name", "%q is not an app and a name, such as billing/nightly")
 	NotALabel            = say("not_a_label", "%q is not a label with a value, such as team=data")
 	NotAnOutcome         = say("not_an_outcome", "outcome %q is not one of %s")
 	NotACursor           = say("not_a_cursor", "is not a next value of this list; leave it out for the first page")

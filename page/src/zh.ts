@@ -359,6 +359,7 @@ export const zh = {
   'Max runs': '最多运行次数',
   'Placement & concurrency': '位置与并发',
   'Node selector': '节点选择器',
+  'Without one, any node runs the jobs': '留空则任一节点都可运行这些任务',
   'Group': '分组',
   'Priority': '优先级',
   'Queue limit': '最多排队',

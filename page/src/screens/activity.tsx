@@ -77,7 +77,7 @@ function Audit() {
 
 function Pauses() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 5000, on: ['pause', 'job'] });
-  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?state=paused', { every: 5000, on: ['pause', 'job'], read: upTo(2000) }); // those of apps that are paused are among them
+  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?status=paused', { every: 5000, on: ['pause', 'job'], read: upTo(2000) }); // those of apps that are paused are among them
   const [app, setApp] = useState('');
   const items = list.data?.items.filter((p) => p.scope !== 'job') ?? [];
   const own = jobs.data?.items.filter((j) => !j.pause || j.pause.scope === 'job') ?? [];
