@@ -1,0 +1,93 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// partsAtOnce bounds the memory of a reader of a large output: a part has 256 KiB.
+const partsAtOnce = 4
+
+// Pieces calls yield with the kept output of an ended run from a byte on, in order. It stops at the
+// first error of yield.
+func (db *DB) Pieces(ctx context.Context, run *Run, from int64, yield func(job.Piece) error) error {
+	ends := run.Output.Pieces()
+	if run.Output.Parts == 0 || len(ends) < 2 {
+		return each(job.From(ends, from), yield)
+	}
+
+	head, tail := ends[0], ends[1]
+	if err := each(job.From([]job.Piece{head}, from), yield); err != nil {
+		return err
+	}
+
+	for at := max(from, head.End()); at < tail.At; {
+		parts, err := db.parts(ctx, run.ID, at)
+		if err != nil {
+			return err
+		}
+		if len(parts) == 0 {
+			break
+		}
+		if err := each(job.From(parts, at), yield); err != nil {
+			return err
+		}
+		at = parts[len(parts)-1].End()
+	}
+
+	return each(job.From([]job.Piece{tail}, from), yield)
+}
+
+func each(pieces []job.Piece, yield func(job.Piece) error) error {
+	for _, p := range pieces {
+		if err := yield(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts returns the next parts of an output, from the one with a byte on.
+func (db *DB) parts(ctx context.Context, run, from int64) ([]job.Piece, error) {
+	const query = `
+		SELECT at_byte, line, encoding, data
+		FROM output_part FORCE INDEX (PRIMARY)
+		WHERE run_id = ? AND at_byte > ? AND at_byte + size > ?
+		ORDER BY at_byte
+		LIMIT ?`
+
+	scan := func(rows *sql.Rows) (p job.Piece, err error) {
+		var e job.Encoding
+		if err := rows.Scan(&p.At, &p.Line, &e, &p.Data); err != nil {
+			return p, err
+		}
+		if p.Data, err = job.UnpackPart(p.Data, e); err != nil {
+			err = fmt.Errorf("%w: run %d: %w", ErrUnreadable, run, err)
+		}
+		return p, err
+	}
+
+	// No part has more than a MiB, so the one with the byte begins at most so far before it.
+	return sql.Select(db.Reader(ctx), "read parts of output", scan, query, run, from-1<<20, from, partsAtOnce)
+}
+
+// MissingParts returns the number of announced parts that are not stored: not yet, or their node
+// died before.
+func (db *DB) MissingParts(ctx context.Context, run *Run) (int, error) {
+	if run.Output.Parts == 0 {
+		return 0, nil
+	}
+
+	const query = `
+		SELECT COUNT(*)
+		FROM output_part FORCE INDEX (PRIMARY)
+		WHERE run_id = ?`
+	found, err := sql.Select(db.Reader(ctx), "count parts of output", scanID, query, run.ID)
+	if err != nil {
+		return 0, err
+	}
+	return max(0, run.Output.Parts-int(found[0])), nil
+}
