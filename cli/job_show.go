@@ -135,6 +135,15 @@ func jobCard(j *jobView, now time.Time) card {
 		d.add("ping", words)
 	}
 
+	var output []string
+	if keep := j.Output.Keep; keep != 0 {
+		output = append(output, "keeps "+keep.String()+" of each run")
+	}
+	if j.Output.MarkStderr {
+		output = append(output, "marks stderr")
+	}
+	d.add("output", strings.Join(output, ", "))
+
 	d.add("created", both(&j.Created, now))
 	if !j.Updated.Equal(j.Created) {
 		d.add("updated", both(&j.Updated, now))

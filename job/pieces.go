@@ -91,12 +91,14 @@ func (p Piece) from(at int64) Piece {
 // incomplete character at the end waits for the next call.
 func PiecesText(pieces []Piece, from int64, over bool) (text string, next int64) {
 	var b strings.Builder
-	r := Reading{Next: from}
+	r, within := Reading{Next: from}, from > 0
 	for _, p := range From(pieces, from) {
-		r.Add(p).write(&b, from > 0)
+		text := r.Add(p).String(within)
+		within = !strings.HasSuffix(text, "\n") && (text != "" || within)
+		b.WriteString(text)
 	}
 	if over {
-		r.End().write(&b, from > 0)
+		b.Write(r.End().Data)
 	}
 
 	return b.String(), r.Next
@@ -154,17 +156,16 @@ func (r *Reading) End() Text {
 
 var replacement = []byte("\uFFFD")
 
-// write appends the text, with a line for the gap before it. within reports whether there is text
-// before that of b.
-func (t Text) write(b *strings.Builder, within bool) {
-	if t.Gap > 0 {
-		said := b.String()
-		if (within || said != "") && !strings.HasSuffix(said, "\n") {
-			b.WriteByte('\n')
-		}
-		b.WriteString(t.GapText())
+// String returns the text, with a line for the gap before it. within reports whether it follows
+// text that does not end a line.
+func (t Text) String(within bool) string {
+	if t.Gap == 0 {
+		return string(t.Data)
 	}
-	b.Write(t.Data)
+	if within {
+		return "\n" + t.GapText() + string(t.Data)
+	}
+	return t.GapText() + string(t.Data)
 }
 
 // GapText is the line that stands for the gap before the text.

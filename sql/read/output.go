@@ -8,8 +8,9 @@ import (
 	"go-crontab/sql"
 )
 
-// partsAtOnce bounds the memory of a reader of a large output: a part has 256 KiB.
-const partsAtOnce = 4
+// partReads bounds the parts that a process reads and decompresses at the same time. A part has
+// 256 KiB, and a reader of a large output holds one at a time.
+var partReads = make(chan struct{}, 4)
 
 // Pieces calls yield with the kept output of an ended run from a byte on, in order. It stops at the
 // first error of yield.
@@ -25,17 +26,17 @@ func (db *DB) Pieces(ctx context.Context, run *Run, from int64, yield func(job.P
 	}
 
 	for at := max(from, head.End()); at < tail.At; {
-		parts, err := db.parts(ctx, run.ID, at)
+		part, err := db.part(ctx, run.ID, at)
 		if err != nil {
 			return err
 		}
-		if len(parts) == 0 {
-			break
+		if len(part) == 0 {
+			break // the rest is missing
 		}
-		if err := each(job.From(parts, at), yield); err != nil {
+		if err := each(job.From(part, at), yield); err != nil {
 			return err
 		}
-		at = parts[len(parts)-1].End()
+		at = part[0].End()
 	}
 
 	return each(job.From([]job.Piece{tail}, from), yield)
@@ -50,15 +51,22 @@ func each(pieces []job.Piece, yield func(job.Piece) error) error {
 	return nil
 }
 
-// parts returns the next parts of an output, from the one with a byte on.
-func (db *DB) parts(ctx context.Context, run, from int64) ([]job.Piece, error) {
+// part returns the first part of an output that ends after a byte; nothing if there is none.
+func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
+	select {
+	case partReads <- struct{}{}:
+		defer func() { <-partReads }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+
+	// No part has more than a MiB, so the one with the byte begins at most so far before it.
 	const query = `
 		SELECT at_byte, line, encoding, data
 		FROM output_part FORCE INDEX (PRIMARY)
 		WHERE run_id = ? AND at_byte > ? AND at_byte + size > ?
 		ORDER BY at_byte
-		LIMIT ?`
-
+		LIMIT 1`
 	scan := func(rows *sql.Rows) (p job.Piece, err error) {
 		var e job.Encoding
 		if err := rows.Scan(&p.At, &p.Line, &e, &p.Data); err != nil {
@@ -69,9 +77,7 @@ func (db *DB) parts(ctx context.Context, run, from int64) ([]job.Piece, error) {
 		}
 		return p, err
 	}
-
-	// No part has more than a MiB, so the one with the byte begins at most so far before it.
-	return sql.Select(db.Reader(ctx), "read parts of output", scan, query, run, from-1<<20, from, partsAtOnce)
+	return sql.Select(db.Reader(ctx), "read part of output", scan, query, run, from-1<<20, from)
 }
 
 // MissingParts returns the number of announced parts that are not stored: not yet, or their node
@@ -85,9 +91,12 @@ func (db *DB) MissingParts(ctx context.Context, run *Run) (int, error) {
 		SELECT COUNT(*)
 		FROM output_part FORCE INDEX (PRIMARY)
 		WHERE run_id = ?`
-	found, err := sql.Select(db.Reader(ctx), "count parts of output", scanID, query, run.ID)
+	found, err := sql.Select(db.Reader(ctx), "count parts of output", func(rows *sql.Rows) (n int, err error) {
+		err = rows.Scan(&n)
+		return n, err
+	}, query, run.ID)
 	if err != nil {
 		return 0, err
 	}
-	return max(0, run.Output.Parts-int(found[0])), nil
+	return max(0, run.Output.Parts-found[0]), nil
 }
