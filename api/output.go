@@ -171,7 +171,7 @@ func pieceViews(pieces []job.Piece, from int64, stamps job.Stamps, over bool) []
 		e := view.OutputEvent{From: t.From, Next: t.Next, Line: t.Line + 1, Text: &text}
 		if known {
 			for _, l := range lines.Of(p) {
-				e.Stamps = append(e.Stamps, [3]int64{l.Line, l.Millis, int64(flag(l.Stderr))})
+				e.Stamps = append(e.Stamps, []int64{l.Line, l.Millis, int64(flag(l.Stderr))})
 			}
 		}
 		out = append(out, e)

@@ -36,7 +36,7 @@ type exchange struct {
 	answer answer
 	note   string // appended to the reason
 
-	answerHeaders                  [][2]string   // of the answer, without secrets
+	answerHeaders                  [][]string    // of the answer, without secrets
 	answerProto                    string        // of the answer
 	connected, firstByte, complete time.Duration // since began, for the last request
 }
@@ -337,7 +337,7 @@ func (x *exchange) read(resp *http.Response) error {
 const maxShownHeaders = 4 << 10
 
 // shown returns the headers to keep: without cookies, which are credentials, and without the attempt's secrets.
-func (x *exchange) shown(h http.Header) (out [][2]string) {
+func (x *exchange) shown(h http.Header) (out [][]string) {
 	room := maxShownHeaders
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		value := strings.ToValidUTF8(x.known.mask(strings.Join(h[name], ", ")), "\uFFFD")
@@ -347,7 +347,7 @@ func (x *exchange) shown(h http.Header) (out [][2]string) {
 		if room -= len(name) + len(value); room < 0 {
 			return out
 		}
-		out = append(out, [2]string{name, value})
+		out = append(out, []string{name, value})
 	}
 	return out
 }

@@ -42,9 +42,9 @@ type Rest interface {
 
 // Answer is what is known of the response to an HTTP request, besides its body.
 type Answer struct {
-	Status  int         `json:"status"`
-	Proto   string      `json:"proto,omitempty"`
-	Headers [][2]string `json:"headers,omitempty"`
+	Status  int        `json:"status"`
+	Proto   string     `json:"proto,omitempty"`
+	Headers [][]string `json:"headers,omitempty"`
 
 	// Microseconds since the start of the attempt. Redirects are included.
 	Connected int64 `json:"connected,omitempty"` // the connection of the last request was ready

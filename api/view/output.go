@@ -23,22 +23,22 @@ type Output struct {
 
 // OutputEvent is a piece of the output of a run.
 type OutputEvent struct {
-	From   int64      `json:"from" doc:"The position of its first byte."`
-	Next   int64      `json:"next" doc:"The position after its last byte."`
-	Line   int64      `json:"line,omitempty" doc:"With 'pieces': the number of the line in which it begins, from 1, in the whole output."`
-	Text   *string    `json:"text,omitempty" doc:"The text, without 'raw'."`
-	Bytes  []byte     `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
-	Stamps [][3]int64 `json:"stamps,omitempty" doc:"With 'pieces', of ended runs: [line, milliseconds, stderr]. The line and those after it came so long after the start (-1: unknown), and from stderr if the last number is 1. Without a stamp, a line came at the start, from stdout."`
+	From   int64     `json:"from" doc:"The position of its first byte."`
+	Next   int64     `json:"next" doc:"The position after its last byte."`
+	Line   int64     `json:"line,omitempty" doc:"With 'pieces': the number of the line in which it begins, from 1, in the whole output."`
+	Text   *string   `json:"text,omitempty" doc:"The text, without 'raw'."`
+	Bytes  []byte    `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
+	Stamps [][]int64 `json:"stamps,omitempty" doc:"With 'pieces', of ended runs: [line, milliseconds, stderr]. The line and those after it came so long after the start (-1: unknown), and from stderr if the last number is 1. Without a stamp, a line came at the start, from stdout."`
 }
 
 // HTTPAnswer is the response to a request, besides its body.
 type HTTPAnswer struct {
-	Status      int         `json:"status" doc:"The status code."`
-	Proto       string      `json:"proto,omitempty" doc:"The protocol."`
-	Headers     [][2]string `json:"headers,omitempty" doc:"The headers, with secrets and cookies replaced by stars; at most 4 KiB."`
-	ConnectedMS float64     `json:"connected_ms,omitempty" doc:"Milliseconds from the start until the connection of the last request was ready."`
-	FirstByteMS float64     `json:"first_byte_ms,omitempty" doc:"Milliseconds until the headers of its response came."`
-	CompleteMS  float64     `json:"complete_ms,omitempty" doc:"Milliseconds until the body was complete. Absent if it broke off."`
+	Status      int        `json:"status" doc:"The status code."`
+	Proto       string     `json:"proto,omitempty" doc:"The protocol."`
+	Headers     [][]string `json:"headers,omitempty" doc:"The headers, with secrets and cookies replaced by stars; at most 4 KiB."`
+	ConnectedMS float64    `json:"connected_ms,omitempty" doc:"Milliseconds from the start until the connection of the last request was ready."`
+	FirstByteMS float64    `json:"first_byte_ms,omitempty" doc:"Milliseconds until the headers of its response came."`
+	CompleteMS  float64    `json:"complete_ms,omitempty" doc:"Milliseconds until the body was complete. Absent if it broke off."`
 }
 
 // OutputEnd says how a run ended.
