@@ -23,7 +23,7 @@ func runLogs(c *console) *cobra.Command {
 	var f logsFlags
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print the output of a run", Args: wants(1, 1, runArgument),
-		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output\n" +
+		Example: "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output\n" +
 			"  go-crontab run logs backup -n 50 --timestamps",
 		ValidArgsFunction: completeJobs(c),
 	}

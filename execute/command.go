@@ -87,14 +87,7 @@ func (c *command) read() {
 		_ = c.kept.readAll(c.pipe)
 		return
 	}
-
-	other := make(chan struct{})
-	go func() {
-		defer close(other)
-		_ = c.kept.readAllOf(c.stderr, true)
-	}()
-	_ = c.kept.readAllOf(c.pipe, false)
-	<-other
+	c.readApart()
 }
 
 // stop sends SIGTERM and notes the attempt's outcome and reason.

@@ -30,7 +30,7 @@ type output struct {
 
 // apart is for a command whose stdout and stderr are read apart.
 type apart struct {
-	mu     sync.Mutex // held to take bytes of either stream
+	mu     sync.Mutex // held to read from either stream and take the bytes
 	hiding *masking   // of stderr
 }
 
@@ -62,17 +62,8 @@ func newCapture(keep int, a *Attempt) *output {
 
 // readAll reads until the end, or until reading fails because r was closed or its deadline passed.
 func (o *output) readAll(r io.Reader) error {
-	return untilEnd(func() error { return o.read(r) })
-}
-
-// readAllOf is readAll for one of two streams, whose other one may be read at the same time.
-func (o *output) readAllOf(r io.Reader, stderr bool) error {
-	return untilEnd(func() error { return o.readOf(r, stderr) })
-}
-
-func untilEnd(read func() error) error {
 	for {
-		if err := read(); err != nil {
+		if err := o.read(r); err != nil {
 			if err == io.EOF {
 				return nil
 			}
@@ -113,13 +104,12 @@ func (o *output) readHiding(r io.Reader) error {
 	return err
 }
 
-// readOf reads once from one of two streams. A secret that a command writes to both, half to each, is not hidden.
+// readOf reads once from one of two streams. A secret that a command writes to both, half to each, is not hidden. The
+// lock must be held if both are being read.
 func (o *output) readOf(r io.Reader, stderr bool) error {
 	var buffer [4 << 10]byte
 	n, err := r.Read(buffer[:])
-
-	o.apart.mu.Lock()
-	defer o.apart.mu.Unlock()
+	n = max(n, 0)
 	p, hiding := buffer[:n], o.hiding
 	if stderr {
 		hiding = o.apart.hiding
