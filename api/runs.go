@@ -25,7 +25,7 @@ func viewOfRun(r *read.Run) *view.Run {
 	v := &view.Run{
 		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: r.Due.Time(),
 		Started: instant(r.Started), Ended: instant(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
-		ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, Signal: r.Signal,
+		ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, HTTPStatus: r.Status, Signal: r.Signal,
 		Node: r.Node, Session: r.Session.String(),
 		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes,
 		OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
@@ -46,6 +46,19 @@ func viewOfRun(r *read.Run) *view.Run {
 	}
 
 	return v
+}
+
+// httpView shows the response to the request of a run; nil: it is not known.
+func httpView(r *read.Run) *view.HTTPAnswer {
+	a := r.Output.Answer
+	if a == nil {
+		return nil
+	}
+	ms := func(micros int64) float64 { return float64(micros) / 1000 }
+	return &view.HTTPAnswer{
+		Status: a.Status, Proto: a.Proto, Headers: a.Headers,
+		ConnectedMS: ms(a.Connected), FirstByteMS: ms(a.FirstByte), CompleteMS: ms(a.Complete),
+	}
 }
 
 // outputRemoved reports whether the output of a run was removed later because its app was at its

@@ -177,6 +177,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Misfire]():  "misfire.",
 	of[job.Retry]():    "retry.",
 	of[job.Keep]():     "keep.",
+	of[job.Capture]():  "output.",
 }
 
 // objects describes object fields, whose own fields the page lists separately.
@@ -191,7 +192,8 @@ var objects = map[string]string{
 	"keep": "Which records of the job's runs are kept, with their output. Fields that are left out come from the " +
 		"rule of " +
 		"its app, and then from the cluster's.",
-	"retry": "Whether and when an attempt that did not succeed is retried.",
+	"output": "How much of the output of each run is kept, and in which form.",
+	"retry":  "Whether and when an attempt that did not succeed is retried.",
 }
 
 // describeField describes a field of a job with the text of docs/jobs.md. Requests also get its

@@ -29,6 +29,7 @@ var jobFlags = map[string]string{
 	"attempts":        "retry.attempts", "backoff": "retry.backoff", "backoff-factor": "retry.factor",
 	"max-backoff": "retry.max_backoff",
 	"keep-age":    "keep.age", "keep-runs": "keep.runs", "keep-bytes": "keep.bytes", "keep-failures": "keep.failures",
+	"keep-output": "output.keep", "mark-stderr": "output.mark_stderr",
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
 
@@ -199,6 +200,9 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 		"keep only the latest records with at most this much output, such as 1GiB")
 	flags.String("keep-failures", "",
 		"keep records of unsuccessful runs at least this long, such as 8760h")
+
+	flags.String("keep-output", "", "keep this much of the output of each run, up to 16MiB (default 64KiB)")
+	flags.Bool("mark-stderr", false, "read stderr apart from stdout, so that its lines are marked")
 
 	flags.String("ping-url", "",
 		"call this URL (GET) after each success, so that a monitor elsewhere notices missing calls")

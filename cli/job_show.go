@@ -137,12 +137,24 @@ func jobCard(j *jobView, now time.Time) card {
 		d.add("ping", words)
 	}
 
+	d.add("output", outputInFull(j.Output))
 	d.add("created", both(&j.Created, now))
 	if !j.Updated.Equal(j.Created) {
 		d.add("updated", both(&j.Updated, now))
 	}
 
 	return d
+}
+
+func outputInFull(o job.Capture) string {
+	var words []string
+	if o.Keep != 0 {
+		words = append(words, "keeps "+o.Keep.String()+" of each run")
+	}
+	if o.MarkStderr {
+		words = append(words, "marks stderr")
+	}
+	return strings.Join(words, ", ")
 }
 
 func scheduleInFull(j *jobView, viewer *time.Location) string {

@@ -284,6 +284,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		Due: a.Due.Time(), Attempt: a.Attempt, Began: started.Time(),
 		Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
+		Output:  a.Spec.Output,
 		Sink:    x.Recorder.Sink(a.Launch),
 		May:     func() bool { return x.may(a, max(started, x.Session.Now())) },
 		BeginBy: a.until,

@@ -187,8 +187,7 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	if a.Seat == nil {
 		a.Seat = unguarded{}
 	}
-	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newOutput(s.cfg.Keep), cgroup: p.cgroup}
-	c.kept.sink, c.kept.hiding = a.Sink, a.known.hiding()
+	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newCapture(s.cfg.Keep, &a), cgroup: p.cgroup}
 	defer func() {
 		if err != nil {
 			c.unstarted()
@@ -211,8 +210,17 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	defer w.Close()
 	p.own(w)
 
+	stderr := w
+	if a.Output.MarkStderr {
+		if c.stderr, stderr, err = os.Pipe(); err != nil {
+			return nil, fmt.Errorf("start bash: %w", err)
+		}
+		defer stderr.Close()
+		p.own(stderr)
+	}
+
 	// Fd puts our end of w into blocking mode, which bash shares: commands don't expect EAGAIN.
-	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), w.Fd()}}
+	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), stderr.Fd()}}
 	if p.cgroup != nil {
 		g.cgroup = p.cgroup // before the fork, so that KillAll sees it
 	}

@@ -65,6 +65,7 @@ type Spec struct {
 	Misfire Misfire `json:"misfire"`
 	Retry   Retry   `json:"retry,omitzero"`
 	Keep    Keep    `json:"keep,omitzero"` // which records of runs to keep
+	Output  Capture `json:"output,omitzero"`
 	OnLost  string  `json:"on_lost"`
 
 	Ping *Ping `json:"ping,omitempty"` // called when a due time has ended
@@ -165,6 +166,7 @@ func (s *Spec) Validate() error {
 
 	s.Retry.validate(&p)
 	s.Keep.validate(&p, "keep.")
+	s.validateOutput(&p)
 	s.validatePing(&p)
 	s.validateCalendars(&p)
 	if _, err := s.uncalendared().Compile(); err != nil {

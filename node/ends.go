@@ -115,6 +115,16 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	}
 }
 
+// partsGrace is the time for which a stopping node goes on to write large outputs.
+const partsGrace = 10 * time.Second
+
+// closeParts waits for large outputs of ended runs, whose ends are written or cannot be written now.
+func (n *Node) closeParts(hard context.Context) {
+	ctx, cancel := context.WithTimeout(hard, partsGrace)
+	defer cancel()
+	n.parts.Close(ctx)
+}
+
 // save spools the ends that could not be written.
 func (n *Node) save() {
 	waiting := n.unwritten()

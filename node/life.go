@@ -271,6 +271,7 @@ func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
 	n := a.n
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
+	n.parts.Take(r.Launch, &r.Output)
 
 	a.recorder.Put(trip.End{
 		Launch:  r.Launch,

@@ -40,6 +40,7 @@ type Node struct {
 	clock     *session.Clock
 	exclusion *lock.Exclusion
 	live      *result.Live
+	parts     *result.Parts
 	figures   *result.Figures
 	spool     *result.Spool
 	executor  execute.Executor
@@ -113,6 +114,7 @@ func New(cfg Config) (*Node, error) {
 	n.newMetrics()
 	n.exclusion = lock.New(n.db, n.metrics, n.log)
 	n.live = result.NewLive(n.db, n.log)
+	n.parts = result.NewParts(n.api, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	if cfg.AuditLog != "" {
 		if n.auditLog, err = audit.OpenSink(cfg.AuditLog); err != nil {
@@ -169,7 +171,12 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		go copier.Run(recording)
 	}
 
-	defer func() { stop(); retiring.Wait(); n.save() }()
+	defer func() {
+		n.closeParts(hard)
+		stop()
+		retiring.Wait()
+		n.save()
+	}()
 
 	n.warnUnguarded()
 

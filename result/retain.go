@@ -290,16 +290,27 @@ func (r *Retainer) batch(
 		return 0, 0, err
 	}
 
-	err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
-		if err := trip.DropRuns(tx, runs); err != nil {
-			return err
-		}
-		// Once a change of the rules or of the job is answered, no batch follows the old ones.
+	// Once a change of the rules or of the job is answered, no batch follows the old ones.
+	hold := func(tx *sql.Tx) error {
 		if err := trip.HoldRules(tx, j.App, rules); err != nil {
 			return err
 		}
 		return trip.HoldVersion(tx, j.ID, j.Version)
+	}
+
+	large := largeOf(runs)
+	err = dropParts(ctx, r.DB.DB, len(large), func(tx *sql.Tx) (bool, error) {
+		more, err := trip.DropParts(tx, large)
+		return more, errors.Join(err, hold(tx))
 	})
+	if err == nil {
+		err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
+			if err := trip.DropRuns(tx, runs); err != nil {
+				return err
+			}
+			return hold(tx)
+		})
+	}
 	if err != nil {
 		return 0, 0, err // unknown too: the next round reads the result
 	}
@@ -307,6 +318,35 @@ func (r *Retainer) batch(
 	r.done.Removed += int64(len(runs))
 	c.From = next
 	return len(runs), time.Since(began) - archiving, nil
+}
+
+func largeOf(runs []trip.OldRun) (ids []int64) {
+	for _, r := range runs {
+		if r.Large {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// noParts is the largest output that surely has no parts.
+const noParts = 64 << 10
+
+// dropParts removes the parts of some outputs in small transactions.
+func dropParts(ctx context.Context, db *sql.DB, outputs int, drop func(*sql.Tx) (more bool, err error)) error {
+	for more := outputs > 0; more; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
+			more, err = drop(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hold writes the progress and renews the chore, unless it did so a moment ago. It runs before each

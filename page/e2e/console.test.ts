@@ -213,6 +213,7 @@ test('what jobs print and are called stays text', limit, async () => {
   assert.notEqual(await page.title(), 'run');
   assert.equal(await page.locator('main script, main img').count(), 0);
   await page.getByLabel('Search the output').fill('LAST');
+  await button('Only lines with matches').click();
   await until('one line is left', async () => (await out.locator('.l').count()) === 1);
   quiet();
 });

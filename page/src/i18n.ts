@@ -38,7 +38,7 @@ const ones: Partial<Record<Text, string>> = {
   '{n} apps are paused': '1 app is paused',
   '{n} fields': '1 field',
   '{n} fields are invalid': '1 field is invalid',
-  '{n} matching lines': '1 matching line',
+  '… {size}, {n} lines left out …': '… {size}, 1 line left out …',
   'Showing the last {n} lines.': 'Showing the last line.',
   '{n} messages could not be sent.': '1 message could not be sent.',
   '{n} failed attempts': '1 failed attempt',

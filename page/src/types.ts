@@ -317,6 +317,11 @@ export interface CalendarItem {
   updated: string;
 }
 
+export interface Capture {
+  keep?: Size;
+  mark_stderr?: boolean;
+}
+
 export interface Change {
   field: string;
   was?: unknown;
@@ -439,6 +444,7 @@ export interface Definition {
   misfire: Misfire;
   retry?: Retry;
   keep?: Keep;
+  output?: Capture;
   on_lost: string;
   ping?: Ping;
 }
@@ -604,6 +610,15 @@ export interface Group {
   updated: string;
 }
 
+export interface HTTPAnswer {
+  status: number;
+  proto?: string;
+  headers?: string[][];
+  connected_ms?: number;
+  first_byte_ms?: number;
+  complete_ms?: number;
+}
+
 export interface HTTPCall {
   method?: string;
   url: string;
@@ -710,6 +725,7 @@ export interface Job {
   misfire: Misfire;
   retry?: Retry;
   keep?: Keep;
+  output?: Capture;
   on_lost: 'fail' | 'rerun' | '';
   ping?: Ping;
   paused: boolean;
@@ -960,13 +976,19 @@ export interface Output {
   next: number;
   bytes: number;
   text: string;
+  pieces?: OutputEvent[];
+  pending?: boolean;
+  marks_stderr?: boolean;
+  http?: HTTPAnswer;
 }
 
 export interface OutputEvent {
   from: number;
   next: number;
+  line?: number;
   text?: string;
   bytes?: string;
+  stamps?: number[][];
 }
 
 export type Overlap = 'skip' | 'queue' | 'replace' | 'allow';
@@ -1104,6 +1126,7 @@ export interface Run {
   reason_code?: string;
   reason?: string;
   exit_code?: number;
+  http_status?: number;
   signal?: string;
   node: string;
   session: string;

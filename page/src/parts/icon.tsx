@@ -22,6 +22,7 @@ const paths = {
   check: 'M4 10l4 4 8-9',
   cross: 'M5 5l10 10M15 5L5 15',
   down: 'M5 8l5 5 5-5',
+  up: 'M5 12l5-5 5 5',
   right: 'M8 5l5 5-5 5',
   left: 'M12 5l-5 5 5 5',
   menu: 'M3 6h14M3 10h14M3 14h14',

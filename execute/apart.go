@@ -1,0 +1,60 @@
+package execute
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readApart reads stdout and stderr until both have ended. Two pipes do not tell in which order their bytes were
+// written. So whenever there are bytes from stderr, what stdout holds at that moment comes first: a command that writes
+// an error after its output has both in that order.
+func (c *command) readApart() {
+	out, outErr := c.pipe.SyscallConn()
+	err, errErr := c.stderr.SyscallConn()
+	if outErr != nil || errErr != nil {
+		return // the pipes are closed
+	}
+	stdout := nonblocking(-1)
+	_ = out.Control(func(fd uintptr) { stdout = nonblocking(fd) }) // c.pipe stays open until this has returned
+
+	other := make(chan struct{})
+	go func() {
+		defer close(other)
+		c.kept.readStream(err, func(fd nonblocking) error {
+			c.kept.drain(stdout)
+			return c.kept.readOf(fd, true)
+		})
+	}()
+	c.kept.readStream(out, func(fd nonblocking) error { return c.kept.readOf(fd, false) })
+	<-other
+}
+
+// readStream calls read whenever a stream has bytes, until it has ended or its deadline passes.
+func (o *output) readStream(raw syscall.RawConn, read func(nonblocking) error) {
+	for {
+		var err error
+		stopped := raw.Read(func(fd uintptr) bool {
+			o.apart.mu.Lock()
+			defer o.apart.mu.Unlock()
+			err = read(nonblocking(fd))
+			return !errors.Is(err, unix.EAGAIN)
+		})
+		if stopped != nil || err != nil && !errors.Is(err, unix.EAGAIN) {
+			return
+		}
+	}
+}
+
+// maxDrain bounds drain against a command that goes on writing. No pipe of ours holds more.
+const maxDrain = 64 << 10
+
+// drain reads what stdout holds. Its end is left to the reader of stdout, who finds it again.
+func (o *output) drain(stdout nonblocking) {
+	for enough := o.came + maxDrain; o.came < enough; {
+		if err := o.readOf(stdout, false); err != nil {
+			return
+		}
+	}
+}
