@@ -26,9 +26,11 @@ func TestDetails(t *testing.T) {
 
 	run := f.run(a, job.Failed, 0)
 	due := job.MicrosOf(time.Date(2027, 1, 30, 2, 0, 0, 0, time.UTC))
-	f.exec("UPDATE run SET due = ?, output_kept = 1, output_bytes = 900 WHERE id = ?", int64(due)+345678, run)
-	f.exec("INSERT INTO output (run_id, head, tail) VALUES (?, ?, ?)", run,
-		"first\n"+strings.Repeat("a line\n", 20), "10 %\r99 %\r100 %\n\x1b[31m<b>*disk* full</b>\x1b[0m ```\n\n")
+	head := "first\n" + strings.Repeat("a line\n", 20)
+	tail := "10 %\r99 %\r100 %\n\x1b[31m<b>*disk* full</b>\x1b[0m ```\n\n"
+	f.exec("UPDATE run SET due = ?, output_kept = ?, output_bytes = ? WHERE id = ?", int64(due)+345678,
+		len(head+tail), len(head+tail), run)
+	f.exec("INSERT INTO output (run_id, head, tail) VALUES (?, ?, ?)", run, head, tail)
 	f.step(e)
 	f.now += second
 	f.send(send)

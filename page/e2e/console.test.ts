@@ -333,8 +333,10 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await dialog.getByLabel('Repeated failures').check();
   await dialog.getByLabel('ops chat').check();
   await dialog.getByLabel('Apps').fill('herd');
+  const sample = page.waitForResponse('**/api/v1/alerts/test-rule');
   await dialog.getByRole('button', { name: 'Test', exact: true }).click();
-  await until('the sample is told', async () => (await refused.count()) > 0);
+  const tested = (await (await sample).json()).channels;
+  assert.deepEqual(tested.map((c: { channel: string; sent: boolean }) => [c.channel, c.sent]), [['ops chat', false]]);
   assert.equal((await cluster.api('GET', '/api/v1/alerts/rules')).items.length, 0, 'a test saves nothing');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
