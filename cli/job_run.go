@@ -56,30 +56,35 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 			})
 		}
 
-		bounded, cancel := w.bounded(ctx)
-		defer cancel()
-		run, raw, err := r.await(bounded, asked)
-		if err != nil {
-			return w.gaveUp(err, plain(j.fullName())+" has not ended", fmt.Sprintf(
-				"the run goes on; to see it:  %s run ls --job %s", program(), quote(j.fullName())))
-		}
-
-		if err := r.object(c, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
-			return err
-		}
-		if !run.Succeeded() {
-			err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
-			if reason := reasonOf(&run); reason != "" {
-				err = fmt.Errorf("%w: %s", err, plain(reason))
-			}
-			return err
-		}
-
-		c.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(took(&run, time.Now())), plain(run.Node))
-		return nil
+		return r.awaitRun(ctx, &j, asked, &w)
 	}
 
 	return cmd
+}
+
+// awaitRun waits for the end of a run, and prints its output and its outcome.
+func (r *remote) awaitRun(ctx context.Context, j *jobView, asked view.Requested, w *waitFlags) error {
+	bounded, cancel := w.bounded(ctx)
+	defer cancel()
+	run, raw, err := r.await(bounded, asked)
+	if err != nil {
+		return w.gaveUp(err, plain(j.fullName())+" has not ended", fmt.Sprintf(
+			"the run goes on; to see it:  %s run ls --job %s", program(), quote(j.fullName())))
+	}
+
+	if err := r.object(r.console, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
+		return err
+	}
+	if !run.Succeeded() {
+		err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
+		if reason := reasonOf(&run); reason != "" {
+			err = fmt.Errorf("%w: %s", err, plain(reason))
+		}
+		return err
+	}
+
+	r.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(took(&run, time.Now())), plain(run.Node))
+	return nil
 }
 
 // await polls until the final run of a request has ended. It retries a node that cannot answer,

@@ -341,8 +341,8 @@ func TestMost(t *testing.T) {
 		told int
 		cut  bool
 	}{
-		"as many":      {strings.Repeat("@daily x\n", 3), 4, false}, // and a note about the whole file
-		"more jobs":    {strings.Repeat("@daily x\n", 50), 5, true},
+		"as many":      {strings.Repeat("@daily x\n", 3), 6, false}, // and the notes about the whole file
+		"more jobs":    {strings.Repeat("@daily x\n", 50), 7, true},
 		"no jobs":      {strings.Repeat("x\n", 50), 4, true},
 		"only to tell": {strings.Repeat("MAILFROM=x\n", 50), 4, true},
 	} {
