@@ -93,7 +93,7 @@ func (s *Server) eachPiece(ctx context.Context, o *runOutput, from int64, yield 
 var errEnough = errors.New("the answer is full")
 
 // jsonOutput bounds the output in one answer of JSON, in bytes.
-const jsonOutput = 1 << 20
+const jsonOutput = 512 << 10
 
 // outputAsJSON answers with the output from a byte on, or with its beginning if it is long.
 func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutput, asPieces bool, from int64) error {

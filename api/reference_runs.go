@@ -54,7 +54,7 @@ var (
 		id: "getOutput", tag: tagRuns, summary: "Read the output of a run",
 		about: "While the run executes, its output so far, a second or two late; afterwards the kept output. To " +
 			"follow it, ask again with `from`: " +
-			"the `next` of the previous answer. An answer of JSON has about 1 MiB at most, so ask again until `next` no longer " +
+			"the `next` of the previous answer. An answer of JSON has about 512 KiB at most, so ask again until `next` no longer " +
 			"grows. The answer is text for people; with `from`, or if only JSON " +
 			"is accepted, it is JSON; with `raw` it is the raw bytes, " +
 			"and with `raw` and `from` only the first piece without a gap, whose position is in the headers.\n\n" +

@@ -5,7 +5,7 @@ import (
 )
 
 // Output is the output of a run as JSON: the output up to now, or the part that was kept. An answer
-// has about 1 MiB of it at most.
+// has about 512 KiB of it at most.
 type Output struct {
 	ID      string      `json:"id" doc:"The id of the run."`
 	State   string      `json:"state" enum:"running,ended" doc:"Whether the run executes."`

@@ -150,7 +150,7 @@ function useOutput(r: Run, ended: () => void) {
     setDone(false);
     setBytes(0);
     const read = (from: number) => get<Output>(`/api/v1/runs/${r.id}/output?from=${from}&pieces=true`, stop.signal);
-    // An answer has a MiB of a large output at most. All that is kept is read anew, and shown when it is there.
+    // An answer has half a MiB of a large output at most. All that is kept is read anew, and shown when it is there.
     const whole = async () => {
       try {
         const all = new Lines();
