@@ -47,11 +47,17 @@ func onSignals() *stopping {
 	}
 
 	go func() {
+		first := time.Time{} // when the first signal came
 		for i := 0; ; i = min(i+1, len(end)-1) {
 			select {
 			case <-over:
 				return
 			case sig := <-signals:
+				if !first.IsZero() && time.Since(first) < sameSignal {
+					i--
+					continue
+				}
+				first = time.Now()
 				end[i](fmt.Errorf("%s", sig))
 			case cause := <-requests:
 				end[i](cause)
@@ -67,6 +73,10 @@ func onSignals() *stopping {
 
 	return s
 }
+
+// sameSignal is the time within which signals count as one: timeout(1) and some supervisors signal
+// the process and its group.
+const sameSignal = time.Second
 
 // onEOF requests the end when a stream ends: the process at its other end is gone. It also makes
 // the second request, which would otherwise never come when commands take long.
