@@ -63,7 +63,7 @@ ended, and exit with 1 unless it succeeded.`,
 		}
 		if !run.Succeeded() {
 			err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
-			if reason := reasonOf(&run); reason != "" {
+			if reason := reasonOf(&run, c.zone()); reason != "" {
 				err = fmt.Errorf("%w: %s", err, plain(reason))
 			}
 			return err

@@ -205,7 +205,7 @@ with exit code 3.`,
 	r := newRemote(c, cmd)
 	f.flags(cmd, "drained")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the node has no runs")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this long (default never)")
+	durationVar(cmd.Flags(), &timeout, "timeout", 0, "with --wait: give up after this long (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if timeout < 0 || timeout > 0 && !wait {
 			return usageError("--timeout %s: want a duration above 0, together with --wait", timeout)

@@ -57,7 +57,7 @@ be read on the network`)
 	flags.StringVar(&a.publicURL, "public-url", "",
 		"URL at which browsers reach the cluster, such as https://cron.example.com (default the --listen address)")
 
-	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife,
+	durationVar(flags, &a.loginLife, "login-life", api.DefaultLoginLife,
 		"how long a browser stays signed in, 1m to 2160h")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
 		"most requests a second for each token, 0 for no limit; bursts may use five seconds' worth at once")
@@ -73,7 +73,7 @@ be read on the network`)
 	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "",
 		"client secret of this application at the provider; ps shows it to all users, so prefer\n"+
 			"GOCRONTAB_OIDC_CLIENT_SECRET or GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
-	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
+	durationVar(flags, &a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
 		"time between two checks of signed-in people at the provider, 1m to 24h; needs secret keys and\n"+
 			"refresh tokens of the provider")
 	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil,
