@@ -117,6 +117,16 @@ func (q *query) instant(p instantParam) time.Time {
 	return t
 }
 
+// between reads a range of times. An end that is not after the beginning is a mistake: such a range
+// has nothing in it.
+func (q *query) between(begin, end instantParam) (from, to time.Time) {
+	from, to = q.instant(begin), q.instant(end)
+	if !from.IsZero() && !to.IsZero() && !to.After(from) {
+		q.wrong(end.name, problem.NotAfter, to.Format(time.RFC3339Nano), begin.name, from.Format(time.RFC3339Nano))
+	}
+	return from, to
+}
+
 // word returns one of the words of the parameter; "" if absent.
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)

@@ -52,9 +52,10 @@ func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0
 
 // runFilter reads the parameters that all lists of runs share.
 func runFilter(q *query) read.RunFilter {
+	from, to := q.between(dueFromParam, dueBeforeParam)
 	return read.RunFilter{
 		Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam)),
-		From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam)),
+		From: job.MicrosOf(from), To: job.MicrosOf(to),
 	}
 }
 

@@ -47,17 +47,16 @@ func onSignals() *stopping {
 	}
 
 	go func() {
-		first := time.Time{} // when the first signal came
+		var last repeats
 		for i := 0; ; i = min(i+1, len(end)-1) {
 			select {
 			case <-over:
 				return
 			case sig := <-signals:
-				if !first.IsZero() && time.Since(first) < sameSignal {
+				if last.repeated(sig) {
 					i--
 					continue
 				}
-				first = time.Now()
 				end[i](fmt.Errorf("%s", sig))
 			case cause := <-requests:
 				end[i](cause)
@@ -74,9 +73,23 @@ func onSignals() *stopping {
 	return s
 }
 
-// sameSignal is the time within which signals count as one: timeout(1) and some supervisors signal
-// the process and its group.
+// sameSignal is the time within which SIGTERMs count as one: timeout(1) and some supervisors signal
+// both a process and its group.
 const sameSignal = time.Second
+
+// repeats recognizes SIGTERMs that count as one. A person who presses Ctrl-C twice means it.
+type repeats struct{ last time.Time }
+
+func (r *repeats) repeated(sig os.Signal) bool {
+	if sig != syscall.SIGTERM {
+		return false
+	}
+	repeated := !r.last.IsZero() && time.Since(r.last) < sameSignal
+	if !repeated {
+		r.last = time.Now()
+	}
+	return repeated
+}
 
 // onEOF requests the end when a stream ends: the process at its other end is gone. It also makes
 // the second request, which would otherwise never come when commands take long.
