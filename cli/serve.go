@@ -345,6 +345,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	}
 
 	s.access.warn(log, s.listen, s.keys != nil)
+	go tryProvider(cfg.OIDC, s.access.oidc.Issuer, log)
 	if sql.Exposed(s.dsn) {
 		log.Warn("the connection to MySQL is not encrypted: others on the network may read data and the password; " +
 			"see tls in docs/security.md")

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -226,6 +227,24 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 		return nil, nil
 	}
 	return api.LoadTLS(a.tlsCert, a.tlsKey, log)
+}
+
+// providerTimeout bounds the first request to the identity provider.
+const providerTimeout = 10 * time.Second
+
+// tryProvider warns if the identity provider does not respond. The node starts all the same: tokens
+// work without it, and a later sign-in asks it again.
+func tryProvider(provider *auth.OIDC, issuer string, log *slog.Logger) {
+	if provider == nil {
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), providerTimeout)
+	defer cancel()
+	if _, _, err := provider.Begin(ctx); err != nil {
+		log.Warn("the identity provider does not respond: nobody can sign in with it until it does",
+			"issuer", issuer, "error", err)
+	}
 }
 
 // warn logs the risks of these settings.
