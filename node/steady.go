@@ -63,23 +63,21 @@ func newSteady(h slog.Handler) slog.Handler {
 
 // Handle logs the record or suppresses it.
 func (s steady) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == loop.WorksAgain && s.recent.forgets(warningOf(r)) {
+		return nil
+	}
+
 	cause, repeats, away := "", r.Level == slog.LevelWarn, false
 	r.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
-		case "error":
+		if a.Key == "error" {
 			cause = a.Value.String()
 			err, _ := a.Value.Any().(error)
 			away = sql.IsDown(err)
-		case loop.Warning:
-			cause = a.Value.String()
 		}
 		repeats = repeats && slices.Contains(counters, a.Key)
 		return repeats
 	})
 
-	if r.Message == loop.WorksAgain && s.recent.forgets(cause) {
-		return nil
-	}
 	if !repeats || cause == "" {
 		return s.Handler.Handle(ctx, r)
 	}
@@ -95,6 +93,17 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 	}
 
 	return s.Handler.Handle(ctx, r)
+}
+
+// warningOf returns the warning of a loop that works again.
+func warningOf(r slog.Record) (warning string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == loop.Warning {
+			warning = a.Value.String()
+		}
+		return warning == ""
+	})
+	return warning
 }
 
 // forgets reports whether a loop works again whose warning was suppressed. "MySQL back" says it all.

@@ -75,12 +75,12 @@ func TestSteadyLog(t *testing.T) {
 		log.Warn("claim failed", "error", gone)
 		log.Warn("cannot read pauses", "error", gone)
 		log.Warn("cannot read limits", "error", fmt.Errorf("limits: %w", io.ErrUnexpectedEOF))
-		log.Info(loop.WorksAgain, loop.Warning, "cannot read limits")
-		log.Info(loop.WorksAgain, loop.Warning, "claim failed")
+		log.Info(loop.WorksAgain, "after", time.Second, loop.Warning, "cannot read limits")
+		log.Info(loop.WorksAgain, "after", time.Second, loop.Warning, "claim failed")
 		said("connection refused\"", `warning="claim failed"`)
 		time.Sleep(repeatAfter)
 		log.Warn("cannot read pauses", "error", gone)
-		log.Info(loop.WorksAgain, loop.Warning, "cannot read pauses")
+		log.Info(loop.WorksAgain, "after", time.Second, loop.Warning, "cannot read pauses")
 		said("repeated=2", `warning="cannot read pauses"`)
 
 		for i := range 3 * maxRecent { // errors that never repeat are not remembered forever

@@ -68,11 +68,12 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 		}
 
 		wait = h.Session.Timings.Beat
+		began := time.Now()
 		switch err := h.beat(ctx); {
 		case err == nil:
 			h.succeeded()
 		case ctx.Err() == nil:
-			wait = h.failed(err)
+			wait = h.failed(err, time.Since(began))
 		}
 	}
 }
@@ -88,15 +89,16 @@ func (h *Heartbeat) succeeded() {
 	h.silent = time.Time{}
 }
 
-// failed logs a failed beat, and returns the pause before the next one.
-func (h *Heartbeat) failed(err error) time.Duration {
+// failed logs a failed beat, and returns the pause before the next one. took is how long it took to
+// fail.
+func (h *Heartbeat) failed(err error, took time.Duration) time.Duration {
 	first, t, age := h.silent.IsZero(), h.Session.Timings, h.Session.Age()
 	if first {
 		h.silent = time.Now()
 	}
 
 	switch {
-	case first && sql.IsBroken(err):
+	case first && sql.IsBroken(err) && took < t.Beat:
 		return 0 // a new connection says whether MySQL is away, and why
 	case sql.IsDown(err):
 		_, executing := h.Node.Load()

@@ -57,8 +57,8 @@ type Cordon interface {
 type Reaper struct {
 	ReaperConfig
 
-	names map[uuid.UUID]string // of the nodes that share the work, as of the last change
-	quiet bool                 // at the last look, every session had shown a recent beat
+	names map[string]bool // of the nodes that share the work, as of the last change
+	quiet bool            // at the last look, every session had shown a recent beat
 	seen  map[uuid.UUID]observation
 }
 
@@ -168,7 +168,7 @@ func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {
 
 func (r *Reaper) publish(alive []sql.SessionRow) {
 	m := Members{Index: -1}
-	names := map[uuid.UUID]string{}
+	names := map[string]bool{}
 	for _, row := range alive {
 		mine := row.ID == r.Session.id
 		if mine && r.Session.cordon(row.Cordoned) {
@@ -181,7 +181,7 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 			m.Index = len(m.IDs)
 		}
 
-		names[row.ID] = row.Node
+		names[row.Node] = true
 		m.IDs, m.Labels = append(m.IDs, row.ID), append(m.Labels, row.AllLabels())
 	}
 
@@ -196,17 +196,28 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 
 	m.Seen = old.Seen + 1
 	r.Session.members.Store(&m)
-	r.Log.Info("the active nodes have changed", "joined", missing(names, r.names), "left", missing(r.names, names),
-		"nodes", len(names))
-	r.names = names
+	r.logMembers(names)
 	r.WakeClaimer.Up()
 }
 
-// missing returns the names of the sessions that are in one set and not in another.
-func missing(in, from map[uuid.UUID]string) string {
+// logMembers logs which nodes take work, or no longer do. A node that is back with a new session
+// changes nothing.
+func (r *Reaper) logMembers(names map[string]bool) {
+	joined, left := missing(names, r.names), missing(r.names, names)
+	switch {
+	case r.names == nil:
+		r.Log.Info("active nodes", "nodes", joined)
+	case joined != "" || left != "":
+		r.Log.Info("the active nodes have changed", "joined", joined, "left", left, "nodes", len(names))
+	}
+	r.names = names
+}
+
+// missing returns the names that are in one set and not in another.
+func missing(in, from map[string]bool) string {
 	var out []string
-	for id, name := range in {
-		if _, there := from[id]; !there {
+	for name := range in {
+		if !from[name] {
 			out = append(out, name)
 		}
 	}
