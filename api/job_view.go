@@ -96,7 +96,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*
 func (s *Server) viewChanged(ctx context.Context, j job.Job) *view.Job {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {
-		s.cfg.Log.Warn("cannot show the changed job in full", "job_id", j.ID, "error", err)
+		s.cfg.Log.Warn("cannot show the changed job in full", "job", j.Spec.FullName(), "error", err)
 		return viewOf(&j, true, 0, job.MicrosOf(s.cfg.Now()))
 	}
 

@@ -117,13 +117,14 @@ func (q *query) instant(p instantParam) time.Time {
 	return t
 }
 
-// span returns a range of times; a limit that is absent is the zero time.
-func (q *query) span(fromParam, toParam instantParam) (from, to job.Micros) {
-	begin, end := q.instant(fromParam), q.instant(toParam)
-	if !begin.IsZero() && !end.IsZero() && end.Before(begin) {
-		q.wrong(toParam.name, problem.Before, end.Format(time.RFC3339), fromParam.name, begin.Format(time.RFC3339))
+// between reads a range of times. An end that is not after the beginning is a mistake: such a range
+// has nothing in it.
+func (q *query) between(begin, end instantParam) (from, to time.Time) {
+	from, to = q.instant(begin), q.instant(end)
+	if !from.IsZero() && !to.IsZero() && !to.After(from) {
+		q.wrong(end.name, problem.NotAfter, to.Format(time.RFC3339Nano), begin.name, from.Format(time.RFC3339Nano))
 	}
-	return job.MicrosOf(begin), job.MicrosOf(end)
+	return from, to
 }
 
 // word returns one of the words of the parameter; "" if absent.

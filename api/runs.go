@@ -67,9 +67,11 @@ func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0
 
 // runFilter reads the parameters that all lists of runs share.
 func runFilter(q *query) read.RunFilter {
-	f := read.RunFilter{Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam))}
-	f.From, f.To = q.span(dueFromParam, dueBeforeParam)
-	return f
+	from, to := q.between(dueFromParam, dueBeforeParam)
+	return read.RunFilter{
+		Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam)),
+		From: job.MicrosOf(from), To: job.MicrosOf(to),
+	}
 }
 
 // onlyJob returns the id of the job that the parameter job_id or job names; 0 if none is given.

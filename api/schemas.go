@@ -93,8 +93,8 @@ func words[T ~string](name, about string, values []T) openapi.Named {
 var (
 	durationSchema = &openapi.Schema{
 		Type:        openapi.Types{openapi.String},
-		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
-		Description: "A duration: numbers with units, `ns us ms s m h`.",
+		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h)|[0-9]+(d|w))+)$`,
+		Description: "A duration: numbers with units, `ns us ms s m h`, and whole `d` (24 hours) and `w`.",
 	}
 	sizeSchema = &openapi.Schema{
 		Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go-crontab/api/view"
 	"go-crontab/job"
@@ -323,18 +322,15 @@ func durationFlag(name, text string) (job.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, usageError("--%s %q: want a duration such as 90s, 10m or 24h (a day is 24h)", name, text)
-	}
-	return job.Duration(d), nil
+	d, err := parseDuration(name, text)
+	return job.Duration(d), err
 }
 
 // ratio parses a number and a duration, such as 3/10m.
 func ratio(name, text string) (int, job.Duration, error) {
 	count, span, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(count)
-	d, err2 := time.ParseDuration(span)
+	d, err2 := job.ParseDuration(span)
 	if err != nil || err2 != nil {
 		return 0, 0, usageError("--%s %q: want a number and a duration, such as 3/10m", name, text)
 	}

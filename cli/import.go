@@ -114,7 +114,7 @@ imported, unless the job came from the same crontab on the same machine, or --re
 	flags.StringVarP(&f.zone, "timezone", "z", "", "time zone of the crontab (default this machine's)")
 	flags.StringVar(&f.selector, "selector", "", "which nodes may run the jobs, such as node=web-1 (default all)")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "label of the jobs, key=value; may be repeated")
-	flags.DurationVar(&f.timeout, "timeout", 0, "kill runs after this long (default never)")
+	durationVar(flags, &f.timeout, "timeout", 0, "kill runs after this long (default never)")
 	flags.StringSliceVar(&f.skip, "skip", nil,
 		"leave out this line: 7, or FILE:7 with several files; may be repeated, or separated by commas")
 	flags.BoolVar(&f.replace, "replace", false, "replace existing jobs of the same name")

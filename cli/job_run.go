@@ -77,7 +77,7 @@ func (r *remote) awaitRun(ctx context.Context, j *jobView, asked view.Requested,
 	}
 	if !run.Succeeded() {
 		err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
-		if reason := reasonOf(&run); reason != "" {
+		if reason := reasonOf(&run, r.zone()); reason != "" {
 			err = fmt.Errorf("%w: %s", err, plain(reason))
 		}
 		return err

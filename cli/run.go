@@ -196,7 +196,7 @@ func runTable(runs []view.Run, named bool, now time.Time) *table {
 		cells := []cell{
 			text(whole(&run.Due, now.Location())), text(run.App + "/" + run.Job),
 			{plain(ending(&run)), outcomeColour(ending(&run))}, text(late(&run)), text(lasted),
-			text(run.Node), text(reasonOf(&run)), {run.ID, faint},
+			text(run.Node), text(reasonOf(&run, now.Location())), {run.ID, faint},
 		}
 		if !named {
 			cells = append(cells[:1], cells[2:]...)
@@ -208,10 +208,10 @@ func runTable(runs []view.Run, named bool, now time.Time) *table {
 }
 
 // reasonOf returns details that the outcome does not show.
-func reasonOf(run *view.Run) string {
+func reasonOf(run *view.Run, zone *time.Location) string {
 	var parts []string
 	if run.Count > 1 {
-		parts = append(parts, fmt.Sprintf("%d due times", run.Count))
+		parts = append(parts, fmt.Sprintf("%d due times until %s", run.Count, whole(run.Until, zone)))
 	}
 	if run.Attempt > 1 || run.State == "ended" && !run.Final {
 		parts = append(parts, fmt.Sprintf("attempt %d", run.Attempt))

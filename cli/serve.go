@@ -118,14 +118,14 @@ load on the API does not affect it (default none)`)
 	flags.StringSliceVar(&s.labels, "label", nil,
 		`label for the selectors of jobs, such as zone=a, besides node, os and arch; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
-	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry,
+	durationVar(flags, &s.expiry, "session-expiry", session.DefaultExpiry,
 		`consider a node dead after this long without a sign of life, 5s to 10m; the same on all nodes;
 to change it, stop all nodes`)
 	flags.IntVar(&s.slots, "slots", 0,
 		"most runs at once; an HTTP request counts as a sixteenth of a run (default 64 for each processor)")
-	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead,
+	durationVar(flags, &s.lookAhead, "look-ahead", node.DefaultLookAhead,
 		"claim runs this long before they are due, 1s to 15s")
-	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "longest time that a drain waits for commands")
+	durationVar(flags, &s.grace, "drain-grace", node.DefaultGrace, "longest time that a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "",
 		`folder for outcomes that cannot be written to MySQL yet (default /var/lib/go-crontab/<node>
 for root, else ~/.local/state/go-crontab/<node>)`)
@@ -160,7 +160,7 @@ may be repeated, or separated by commas (default no apps)`)
 	flags.StringVar(&s.archive, "archive-command", "",
 		`bash command that gets records on standard input, as lines of JSON, before they are removed;
 the same on all nodes (default none)`)
-	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout,
+	durationVar(flags, &s.archiving, "archive-timeout", node.DefaultArchiveTimeout,
 		"longest time of the archive command for a batch of records, 1s to 4m")
 	flags.StringVar(&s.auditLog, "audit-log", "",
 		`copy all audit entries of the cluster to this file, as lines of JSON, or to "syslog"
@@ -347,6 +347,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	}
 
 	s.access.warn(log, s.listen, s.keys != nil)
+	go tryProvider(cfg.OIDC, s.access.oidc.Issuer, log)
 	if sql.Exposed(s.dsn) {
 		log.Warn("the connection to MySQL is not encrypted: others on the network may read data and the password; " +
 			"see tls in docs/security.md")

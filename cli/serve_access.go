@@ -56,7 +56,7 @@ be read on the network`)
 	flags.StringVar(&a.publicURL, "public-url", "",
 		"URL at which browsers reach the cluster, such as https://cron.example.com (default the --listen address)")
 
-	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife,
+	durationVar(flags, &a.loginLife, "login-life", api.DefaultLoginLife,
 		"how long a browser stays signed in, 1m to 2160h")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
 		"most requests a second for each token, 0 for no limit; bursts may use five seconds' worth at once")
@@ -72,7 +72,7 @@ be read on the network`)
 	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "",
 		"client secret of this application at the provider; ps shows it to all users, so prefer\n"+
 			"GOCRONTAB_OIDC_CLIENT_SECRET or GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
-	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
+	durationVar(flags, &a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
 		"time between two checks of signed-in people at the provider, 1m to 24h; needs secret keys and\n"+
 			"refresh tokens of the provider")
 	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil,
@@ -244,6 +244,24 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 		return nil, nil
 	}
 	return api.LoadTLS(a.tlsCert, a.tlsKey, log)
+}
+
+// providerTimeout bounds the first request to the identity provider.
+const providerTimeout = 10 * time.Second
+
+// tryProvider warns if the identity provider does not respond. The node starts all the same: tokens
+// work without it, and a later sign-in asks it again.
+func tryProvider(provider *auth.OIDC, issuer string, log *slog.Logger) {
+	if provider == nil {
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), providerTimeout)
+	defer cancel()
+	if _, _, err := provider.Begin(ctx); err != nil {
+		log.Warn("the identity provider does not respond: nobody can sign in with it until it does",
+			"issuer", issuer, "error", err)
+	}
 }
 
 // warn logs the risks of these settings.

@@ -45,7 +45,7 @@ and the next command to type.`,
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs and alerts of this app")
-	cmd.Flags().DurationVar(&last, "last", 24*time.Hour, "look this far back, at most 744h")
+	durationVar(cmd.Flags(), &last, "last", 24*time.Hour, "look this far back, at most 31d")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v, err := r.status(cmd.Context(), app, last)
 		if err != nil {

@@ -94,15 +94,7 @@ func tokenEnd(s string, now time.Time) (string, error) {
 	if s == "never" {
 		return s, nil
 	}
-	if _, err := time.ParseDuration(s); err == nil {
-		return s, nil // relative to the server's clock
-	}
-
-	t, err := parseTime(s, now.Location(), now)
-	if err != nil {
-		return "", usageError("--expires %w", err)
-	}
-	return t.Format(time.RFC3339Nano), nil
+	return parseEnd("expires", s, now)
 }
 
 // grant describes the permissions of the token.

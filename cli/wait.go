@@ -18,7 +18,7 @@ type waitFlags struct {
 // flags adds the flags; what is the help of --wait.
 func (w *waitFlags) flags(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&w.wait, "wait", "w", false, what)
-	cmd.Flags().DurationVar(&w.timeout, "wait-timeout", 0,
+	durationVar(cmd.Flags(), &w.timeout, "wait-timeout", 0,
 		fmt.Sprintf("with --wait: give up after this long, with exit code %d (default never)", exitTimedOut))
 }
 

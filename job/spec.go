@@ -101,6 +101,9 @@ func Wrong(field string, s problem.Sentence, values ...any) Problems {
 	return Problems{{field, s.Of(values...)}}
 }
 
+// FullName returns the name of the job with its app.
+func (s *Spec) FullName() string { return s.App + "/" + s.Name }
+
 // Defaults fills empty fields, so that a stored definition is complete. Start becomes the first due
 // time of Every, or the beginning of the count of MaxFires. now is MySQL's clock.
 func (s *Spec) Defaults(now time.Time) {

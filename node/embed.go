@@ -73,13 +73,11 @@ func (n *Node) Name() string { return n.cfg.Name }
 
 // Ready returns the reason why the node is not ready to change and start jobs, or nil.
 func (n *Node) Ready() error {
-	switch st := n.Status(); {
-	case st.Ready:
-		return nil
-	case st.Session == "":
-		return errors.New("the node has no session: it is starting, or MySQL does not respond")
+	l := n.life.Load()
+	if l == nil {
+		return errors.New("the node has not joined: it is starting, has lost its session, or cannot use MySQL")
 	}
-	return errors.New("the node is draining, or its lease is not fresh")
+	return l.notReady()
 }
 
 // readyLook is the pause between checks for a session.

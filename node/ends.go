@@ -50,6 +50,28 @@ func (n *Node) unwrittenFor() (longest time.Duration) {
 	return longest
 }
 
+// logEnd logs the end of a run that failed, timed out or was lost. Nobody waits for a run of the
+// schedule, so without this line the log would not show that it failed.
+func (n *Node) logEnd(spec *job.Spec, r *job.Run, again job.Micros) {
+	switch r.Outcome {
+	case job.Failed, job.TimedOut:
+	case job.Lost:
+		n.outage.Lost(1)
+	default:
+		return
+	}
+
+	line := []any{
+		"job", spec.FullName(), "outcome", r.Outcome.String(), "reason", r.Reason.Text,
+		"duration", r.Ended.Sub(r.Started).Round(time.Millisecond),
+		"run", r.Launch, "due", r.Due, "attempt", r.Attempt, "node", n.cfg.Name,
+	}
+	if again != 0 {
+		line = append(line, "next_attempt", again)
+	}
+	n.log.Warn("run failed", line...)
+}
+
 // endedSession is a session that is over, with unwritten ends, which the current session writes.
 type endedSession struct {
 	*session.Session

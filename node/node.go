@@ -38,6 +38,7 @@ type Node struct {
 	outside   *alert.Outside
 	pulse     *sql.Pulse
 	clock     *session.Clock
+	outage    *session.Outage
 	exclusion *lock.Exclusion
 	live      *result.Live
 	parts     *result.Parts
@@ -87,6 +88,7 @@ func New(cfg Config) (*Node, error) {
 		over:     make(chan struct{}),
 	}
 
+	n.outage = session.NewOutage(n.log)
 	n.watermark = loadWatermark(cfg.SpoolDir)
 	if n.db, err = sql.Open(cfg.DSN, t.SQL, tripPool); err != nil {
 		return nil, err
@@ -221,6 +223,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 			retiring.Go(func() { n.replay(recording, s) })
 		}
 
+		n.outage.End()
 		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
 		l.run(ctx, hard)
 		n.life.Store(nil)
@@ -299,7 +302,7 @@ func (n *Node) Status() Status {
 	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.unwritten()}
 	if l := n.life.Load(); l != nil {
 		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
-		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded() && l.advances()
+		st.Ready = l.notReady() == nil
 		if l.guard != nil {
 			st.Guard = l.guard.PID()
 		}

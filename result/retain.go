@@ -57,6 +57,7 @@ type RetainerConfig struct {
 	}
 	Archive Archive // nil: none
 	Lookout Lookout
+	Names   Names
 	Log     *slog.Logger
 }
 
@@ -170,7 +171,8 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 			return false, nil
 		// The following jobs need not wait for this one: the next round looks at it again.
 		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable):
-			r.Log.Warn("cannot remove old records of a job now, trying again later", "job_id", j.ID, "error", err)
+			r.Log.Warn("cannot remove old records of a job now, trying again later", "job", r.Names.of(j.ID),
+				"error", err)
 			if !sql.IsLockWait(err) {
 				r.done.Error = fmt.Sprintf("cannot remove records of job %d: %v", j.ID, err)
 				r.done.ErrorAt = r.Session.Now()
@@ -433,7 +435,7 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 		r.bad, r.failed = r.bad+1, true
 		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", jobID, err), r.Session.Now()
 		r.Log.Error("the archive command failed, keeping the records",
-			"job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
+			"job", r.Names.of(jobID), "records", len(runs), "failures", r.bad, "error", err)
 		if err := r.tell(ctx); err != nil {
 			return took, err
 		}

@@ -174,7 +174,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	// An UPDATE counts the rows that it matched, including unchanged ones.
 	cfg.ClientFoundRows = true
 	cfg.InterpolateParams = true // one round trip a statement; safe because of the character set below
-	cfg.RejectReadOnly = true    // after a failover, the old primary must not keep our connections
+	cfg.RejectReadOnly = false   // watched does it, and keeps the server's words
 	cfg.MultiStatements, cfg.AllowAllFiles = false, false
 	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
 	cfg.Logger = &mysql.NopLogger{} // each error is also returned

@@ -98,7 +98,11 @@ func (o *Outside) mail(
 		return verdict{err: err, final: final}
 	}
 
-	return verdict{said: fmt.Sprintf("%s accepted it for %d recipients", e.Server, len(to))}
+	recipients := "1 recipient"
+	if len(to) > 1 {
+		recipients = fmt.Sprintf("%d recipients", len(to))
+	}
+	return verdict{said: fmt.Sprintf("%s accepted it for %s", e.Server, recipients)}
 }
 
 // mailDial returns a function that connects to a mail server, if the node may call it. The

@@ -8,7 +8,7 @@ var (
 	WantBool     = say("want_bool", "is %s; it must be true or false")
 	WantWhole    = say("want_whole", "is %s; it must be a whole number")
 	WantWholeTo  = say("want_whole_to", "is %s; it must be a whole number from 1 to %d")
-	WantDuration = say("want_duration", `is %s; it must be a duration in h, m and s in quotes, such as "90s" or "1h30m"`)
+	WantDuration = say("want_duration", `is %s; it must be a duration with its unit in quotes, such as "90s", "1h30m" or "7d"`)
 	WantTime     = say("want_time", `is %s; it must be a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
 	WantTextMap  = say("want_text_map", `is %s; it must be an object of texts, such as {"team": "data"}`)
 	WantObject   = say("want_object", "is %s; it must be an object")
@@ -19,8 +19,8 @@ var (
 	WantCode     = say("want_code", "is %s; it must be an exit code from 0 to 255")
 	WantSize     = say("want_size", `is %s; it must be a size such as "512MiB", or a whole number of bytes`)
 	WantVersion  = say("want_version", "is %s; it must be a version such as 7, or 0 for a job that must not exist yet")
-	WantUntil    = say("want_until", `is %s; it must be a time such as "2027-01-31T09:00:00Z", or a duration such as "2h"`)
-	WantExpiry   = say("want_expiry", `is %s; it must be a time such as "2027-01-31T09:00:00Z", a duration such as "720h", or "never"`)
+	WantUntil    = say("want_until", `is %s; it must be a time such as "2027-01-31T09:00:00Z", or a duration such as "2h" or "7d"`)
+	WantExpiry   = say("want_expiry", `is %s; it must be a time such as "2027-01-31T09:00:00Z", a duration such as "30d", or "never"`)
 )
 
 // Problems of the fields of a body.
@@ -36,7 +36,8 @@ var (
 	NotUpTo          = say("not_up_to", "%s must be more than 0 and at most %s")
 	TooManyLines     = say("too_many_lines", "has more than %d lines that are jobs or have errors; send it in parts")
 	DueLiesAhead     = say("due_lies_ahead", "%s is in the future; the schedule will start it")
-	NotADuration     = say("not_a_duration", `%q is not a duration; write it in h, m and s, such as "90s" or "1h30m"`)
+	NotADuration     = say("not_a_duration", `%q is not a duration; write it with its unit, such as "90s", "1h30m" or "7d"`)
+	DurationTooLong  = say("duration_too_long", "%q is too long a duration")
 )
 
 // Problems of query parameters and headers.

@@ -228,7 +228,7 @@ export const sentences: Record<string, string> = {
   want_bool: '应为 true 或 false',
   want_whole: '应为整数',
   want_whole_to: '应为 1 到 $2 的整数',
-  want_duration: '请填写时长，例如 90s、15m、1h30m',
+  want_duration: '请填写时长，例如 90s、15m、1h30m、7d',
   want_time: '请填写时刻，例如 2027-01-31T03:00:00Z',
   want_text_map: '应为文本组成的对象，例如 {"team": "data"}',
   want_object: '应为对象',
@@ -252,7 +252,8 @@ export const sentences: Record<string, string> = {
   not_up_to: '$1：应大于 0，最多 $2',
   too_many_lines: '任务行或不能成为任务的行超过 $1 行，请分几次读取',
   due_lies_ahead: '$1 还没有到：届时由排期启动',
-  not_a_duration: '“$1”：请填写时长，例如 90s、15m、1h30m',
+  duration_too_long: '时长“$1”太长',
+  not_a_duration: '“$1”：请填写时长，例如 90s、15m、1h30m、7d',
 
   query_undecodable: '“$1”无法解码：$2',
   unknown_parameter: '没有此查询参数',
