@@ -11,6 +11,9 @@ import (
 	"go-crontab/sql/read"
 )
 
+// withLastRuns is the value of withParam.
+const withLastRuns = "last_runs"
+
 const (
 	// listedRuns are the latest runs of a job that a list shows, and from which health is judged.
 	listedRuns = 12

@@ -209,6 +209,25 @@ func (q *query) label(p labelParam) map[string]string {
 	return map[string]string{key: value}
 }
 
+// outcomeWord returns one of the outcomes that a parameter names; 0 if absent.
+func (q *query) outcomeWord(p wordParam) job.Outcome {
+	o, err := job.ParseOutcome(q.word(p))
+	if err != nil { // absent, or reported
+		return 0
+	}
+	return o
+}
+
+// notEmpty refuses empty parameters of a request that changes something. An empty value may come
+// from an unset shell variable. A list would only show too much, but this would change too much.
+func (q *query) notEmpty(params []parameter) {
+	for _, p := range params {
+		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
+			q.wrong(name, problem.Empty.Advise("give a value, or leave the parameter out"))
+		}
+	}
+}
+
 // outcome returns an outcome of runs; 0 if absent.
 func (q *query) outcome(p outcomeParam) job.Outcome {
 	v := q.given(p.name)

@@ -59,12 +59,12 @@ var (
 	}
 	rerunDoc = operation{
 		id: "rerunRuns", tag: tagRuns, once: true, summary: "Run failed due times again",
-		about: "Runs the due times again whose last attempt matches all parameters, each once, as one request. " +
-			"Without `outcome` these are all that failed, timed out or were lost. Runs that a later run of the same due " +
-			"time has made good are left out, and so are due times that were requested again and have not ended. " +
-			"The overlap policies of the jobs apply. One request starts up to `limit`, the latest first, in one " +
-			"transaction. While the answer has a `next`, repeat the request with that as `cursor`. Send an " +
-			"`Idempotency-Key`, a new one with each `cursor`. Try the request with `dry_run` first.",
+		about: "Runs the due times again whose last run matches all parameters, each once, all as one request. Without " +
+			"`outcome` these are the runs that failed, timed out or were lost. A due time whose last run succeeded or has " +
+			"not ended does not match. Give the runs with `ids`, or else a `from`. The overlap policies of the jobs " +
+			"apply. One request starts up to `limit`, the latest first, in one transaction. While the answer has a `next`, " +
+			"repeat the request with that as `cursor`. Send an `Idempotency-Key`, a new one with each `cursor`, if you may " +
+			"have to repeat a request. Try the request with `dry_run` first.",
 		query: rerunParams, body: emptyBody, changes: true,
 		replies: []reply{{status: http.StatusOK, about: "The due times.", of: of[*view.Rerun]()}},
 	}
@@ -79,7 +79,7 @@ var (
 var (
 	rerunOutcome = wordParam{
 		declared{"outcome", "Only runs with this outcome. Without it, `failed`, `timed_out` and `lost`.", "failed"},
-		[]string{job.Failed.String(), job.TimedOut.String(), job.Lost.String(), job.Killed.String(), job.Missed.String()},
+		[]string{job.Failed.String(), job.TimedOut.String(), job.Lost.String(), job.Killed.String()},
 	}
 	rerunLimit  = numberParam{declared{"limit", "The most due times that one request starts.", "50"}, maxBulk, maxBulk}
 	rerunParams = []parameter{

@@ -48,6 +48,8 @@ type Editor interface {
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	// RunNow adds a run to each job. A due time of zero means now.
 	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
+	// Rerun adds a run to each due time in the past. then is called in the transaction.
+	Rerun(ctx context.Context, past []edit.Past, then func(edit.Asked)) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error
 	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
 	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
@@ -264,7 +266,7 @@ func (s *Server) routes() http.Handler {
 	}
 
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline,
-		escapedPath, middleware.GetHead)
+		escapedPath, middleware.GetHead, compressed)
 
 	// Only callers who may see what exists learn what does not exist.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))

@@ -495,12 +495,3 @@ func earlierOf(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-const withLastRuns = "last_runs"
-
-func (s *Server) bulkRerun(http.ResponseWriter, *http.Request) error {
-	return unavailable.problem("Not yet.")
-}
-func (s *Server) listBackfillDues(http.ResponseWriter, *http.Request) error {
-	return unavailable.problem("Not yet.")
-}

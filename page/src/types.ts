@@ -235,7 +235,7 @@ export interface Backfill {
 
 export interface BackfillDue {
   due: string;
-  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'left_out' | 'planned' | 'cancelled';
+  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'left_out' | 'planned' | 'cancelled' | 'no_record';
   run?: Run;
 }
 
@@ -931,7 +931,7 @@ export interface NodeSession {
   beat_age_ms: number;
 }
 
-export type NodeState = 'ready' | 'cordoning' | 'cordoned' | 'draining' | 'drained' | 'stopping' | 'silent' | 'absent';
+export type NodeState = 'ready' | 'cordoning' | 'cordoned' | 'draining' | 'drained' | 'stopping' | 'silent' | 'absent' | 'gone' | 'left';
 
 export interface Outage {
   from?: string;
@@ -1013,11 +1013,11 @@ export interface Rerun {
 
 export interface RerunItem {
   run_id: string;
-  job_id: string;
-  app: string;
-  name: string;
-  due: string;
-  outcome: Outcome;
+  job_id?: string;
+  app?: string;
+  name?: string;
+  due?: string;
+  outcome?: Outcome;
   result: 'changed' | 'refused';
   why?: Message;
 }
@@ -1166,7 +1166,6 @@ export interface SlotBucket {
   to: string;
   total: number;
   states: Record<string, number>;
-  first: string;
   worst?: Slot;
 }
 
