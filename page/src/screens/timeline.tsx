@@ -223,7 +223,7 @@ function OutageWords({ o, link }: { o: Outage; link?: boolean }) {
     <span class="what">
       {o.missed > 0 && <span>{part(t('{n} runs were missed', { n: o.missed.toLocaleString() }), dueIn(o, 'missed'))}</span>}
       {o.late.length > 0 && <span>{part(t('{n} started late', { n: o.late.length }), dueIn(o))}</span>}
-      {[...new Map(o.nodes.map((n) => [n.name + n.action, n])).values()].slice(0, 6).map((n) => <span key={n.name + n.action}>{part(`${t(sessionWords[n.action], { node: n.name })} ${clock(n.at)}`, `/activity${query({ kind: 'session' })}`)}</span>)}
+      {[...new Map(o.nodes.map((n) => [n.name + n.action, n])).values()].slice(0, 6).map((n) => <span key={n.name + n.action}>{part(`${t(sessionWords[n.action], { node: n.name })} ${clock(n.at)}`, `/audit${query({ kind: 'session' })}`)}</span>)}
     </span>
   );
 }
