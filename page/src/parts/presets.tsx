@@ -5,7 +5,7 @@ import { day, instantOf, zoneShown } from '../time';
 
 // The ranges that lists of runs offer, by the clock of the zone that is shown.
 
-const texts = { hour: 'Last hour', night: 'Last night', today: 'Today', week: 'Last 7 days' } as const satisfies Record<string, Text>;
+const texts = { hour: 'Last hour', night: 'Last night', today: 'Today', day: 'Last 24 hours', week: 'Last 7 days' } as const satisfies Record<string, Text>;
 export type Preset = keyof typeof texts;
 export const presets = Object.keys(texts) as Preset[];
 export const presetOf = (s: string | null): Preset | undefined => presets.find((p) => p === s);
@@ -21,6 +21,7 @@ export function rangeOf(p: Preset): { from: number; to?: number } {
   switch (p) {
     case 'hour': return { from: at - hour };
     case 'today': return { from: instant(`${today} 00:00`) };
+    case 'day': return { from: at - 24 * hour };
     case 'week': return { from: at - 7 * 24 * hour };
     case 'night': {
       const to = instant(`${today} ${nightEnds}`);

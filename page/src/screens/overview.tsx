@@ -1,4 +1,4 @@
-import { mayAnywhere, query } from '../api';
+import { mayAnywhere, now, query } from '../api';
 import { alertSaid, reasonSaid, t } from '../i18n';
 import { useGet } from '../live';
 import { learnApps } from '../parts/apps';
@@ -11,7 +11,7 @@ import { Took } from '../parts/runtable';
 import { Link } from '../router';
 import { span } from '../time';
 import { useEffect } from 'preact/hooks';
-import type { Ahead } from '../parts/dues';
+import { dueTimes, type Ahead } from '../parts/dues';
 import type { Job, JobStat, JobStats, Node as NodeView, Page, Run } from '../types';
 
 // The first screen: what went wrong, what runs, and what comes next. The figures are one request; the lists beside them are
@@ -166,8 +166,11 @@ function Nodes() {
   );
 }
 
+/** What is due next. Jobs that are due more often than every hour are left out: they would fill the list. */
 function Next() {
-  const { data } = useGet<Ahead>('/api/v1/upcoming?most=4&limit=8', { every: 30_000, on: ['job'], always: true });
+  const { data } = useGet<Ahead>('next', {
+    every: 30_000, on: ['job'], always: true, read: async (_, signal) => ({ data: await dueTimes({ from: now(), to: now() + 24 * 3600_000, most: 24, limit: 8 }, signal), etag: '' }),
+  });
   return (
     <Card title={t('Next runs')} more={<Link class="small" to="/upcoming">{t('Upcoming')}</Link>}>
       {data?.items.length === 0 ? <p class="in faint">{t('No upcoming runs')}</p> : (
@@ -175,6 +178,7 @@ function Next() {
           <tr key={d.job_id + d.due}><td class="job"><Link to={`/jobs/${d.job_id}`}>{nameOf(d)}</Link></td><td class="nowrap"><When at={d.due} zone={d.timezone} /></td><td class="num nowrap faint small"><Until at={d.due} /></td></tr>
         ))}</tbody></table>
       )}
+      {(data?.frequent_count ?? 0) > 0 && <p class="in faint small">{t('Without {n} jobs that run more often than hourly.', { n: data!.frequent_count!.toLocaleString() })}</p>}
     </Card>
   );
 }
