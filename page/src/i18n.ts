@@ -31,6 +31,10 @@ export const begin = () => speak(wanted());
 const ones: Partial<Record<Text, string>> = {
   '{n} jobs': '1 job',
   '{n} days': '1 day',
+  '{n} days changed': '1 day changed',
+  'It applies to runs that have not started, of all {n} jobs with this calendar.': 'It applies to runs that have not started, of the one job with this calendar.',
+  '{n} days off, {m} make-up workdays in the file': '1 day off, {m} make-up workdays in the file',
+  '{n} other events are left out': '1 other event is left out',
   'Run {n} jobs now?': 'Run 1 job now?',
   'Resume {n} jobs?': 'Resume 1 job?',
   'Done for {n} jobs': 'Done for 1 job',
