@@ -72,6 +72,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		{"POST", "/api/v1/jobs/{id}/resume", "/api/v1/jobs/1/resume", "", 200, "resume", "job", "j", false, false},
 		{"POST", "/api/v1/jobs/{id}/run", "/api/v1/jobs/1/run", "", 202, "run", "job", "j", false, false},
 		{"POST", "/api/v1/runs/{id}/kill", "RUN", "", 202, "kill", "job", "j", false, false},
+		{"POST", "/api/v1/bulk/rerun", "KILLED", "", 200, "run", "job", "j", false, false},
 		{
 			"POST", "/api/v1/jobs/{id}/backfill", "/api/v1/jobs/2/backfill",
 			`{"from": "2020-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}`, 202, "backfill", "job", "k", false, true,
@@ -243,6 +244,11 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 				return run != ""
 			})
 			path = "/api/v1/runs/" + run + "/kill"
+		case "KILLED":
+			await(t, "it was killed", 20e9, func() bool {
+				return s.call("GET", "/api/v1/runs/"+run, nil).want(200).object().text("state") == "ended"
+			})
+			path = "/api/v1/bulk/rerun?ids=" + run
 		case "FILL":
 			path = "/api/v1/backfills/" + fill + "/cancel"
 		case "TOKEN":

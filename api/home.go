@@ -74,15 +74,23 @@ func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) err
 	h.Set("Vary", "Accept-Encoding")
 
 	answer := f.plain
-	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		if name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";"); strings.EqualFold(name, "gzip") &&
-			q != "q=0" {
-			h.Set("Content-Encoding", "gzip")
-			answer = f.packed
-		}
+	if acceptsGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		answer = f.packed
 	}
 
 	return answer.serveKept(w, r, keep)
+}
+
+// acceptsGzip reports whether the client accepts gzip.
+func acceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
+		if strings.EqualFold(name, "gzip") && q != "q=0" {
+			return true
+		}
+	}
+	return false
 }
 
 // home: GET /

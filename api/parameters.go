@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"go-crontab/api/openapi"
@@ -40,6 +41,10 @@ type (
 	instantParam struct {
 		declared
 		needed bool // it is required
+	}
+	spanParam struct { // a duration
+		declared
+		least, most time.Duration
 	}
 	dateParam struct{ declared }
 	wordParam struct {
@@ -119,6 +124,7 @@ func (p numberParam) schema() *openapi.Schema {
 
 func (p offsetParam) schema() *openapi.Schema  { return wholeFrom(0) }
 func (p instantParam) schema() *openapi.Schema { return textOf("date-time") }
+func (p spanParam) schema() *openapi.Schema    { return textOf("") }
 func (p dateParam) schema() *openapi.Schema    { return textOf("date") }
 func (p wordParam) schema() *openapi.Schema    { return openapi.Words(p.words...) }
 func (p outcomeParam) schema() *openapi.Schema { return openapi.Words(job.Outcomes()...) }

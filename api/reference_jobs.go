@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"slices"
 
 	"go-crontab/api/view"
 	"go-crontab/job"
@@ -105,7 +104,7 @@ var (
 			"in the order of their names from the matching part on, unless the token is limited to apps. " +
 			"If several parameters match many jobs each but few together, a page may have fewer items than it " +
 			"could, or none, and still a `next`.",
-		query:   slices.Concat(jobFilterParams, []parameter{limitParam, pageParam}),
+		query:   listJobsParams,
 		replies: found[view.Page[*view.Job]]("A page of jobs."),
 	}
 	getJobDoc = operation{

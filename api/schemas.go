@@ -70,7 +70,7 @@ func newReflector() *openapi.Reflector {
 					"its process is shutting down. `silent`: its heartbeats have stopped, and it starts nothing. `absent`: it has no session.",
 				[]view.NodeState{
 					view.NodeReady, view.NodeCordoning, view.NodeCordoned, view.NodeDraining, view.NodeDrained,
-					view.NodeStopping, view.NodeSilent, view.NodeAbsent,
+					view.NodeStopping, view.NodeSilent, view.NodeAbsent, view.NodeGone, view.NodeLeft,
 				}),
 		},
 

@@ -108,7 +108,7 @@ other and take turns with scheduled runs.`,
 
 // progress describes the progress in words.
 func (b *backfillView) progress() string {
-	words := fmt.Sprintf("%s, %d of %d due times have ended", b.State, b.Ended, b.Total-b.LeftOut)
+	words := fmt.Sprintf("%s, %d of %d due times have ended", b.health(), b.Ended, b.Total-b.LeftOut)
 	if b.LeftOut > 0 {
 		words += fmt.Sprintf(", %d had already succeeded", b.LeftOut)
 	}
@@ -122,6 +122,14 @@ func (b *backfillView) progress() string {
 		words += " (" + strings.Join(parts, ", ") + ")"
 	}
 	return words
+}
+
+// health is the health in words. A node of an earlier version does not send it.
+func (b *backfillView) health() string {
+	if b.Health == "" || b.Health == view.BackfillUnknown {
+		return b.State
+	}
+	return string(b.Health)
 }
 
 // awaitBackfill polls a backfill until it has ended.

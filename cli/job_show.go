@@ -86,6 +86,8 @@ func jobCard(j *jobView, now time.Time) card {
 	var d card
 	d.add("job", j.fullName(), bold)
 	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
+	health := healthCell(j.Health)
+	d.add("health", health.text, health.colour)
 	d.add("status", string(j.Status), statusColour(j.Status))
 	if j.Pause != nil {
 		d.add("paused", whatPaused(j.Pause)+" "+pauseWords(j.Pause, now), yellow)

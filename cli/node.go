@@ -93,13 +93,16 @@ func (n *nodeView) labels() string {
 	return strings.Join(out, ", ")
 }
 
-// why returns the reason, the author and the age of a cordon.
+// why says since when a node is gone, and why, by whom and since when it is cordoned.
 func (n *nodeView) why(now time.Time) string {
+	var parts []string
+	if n.Gone != nil {
+		parts = append(parts, string(n.State)+n.since(now))
+	}
 	if !n.Cordoned {
-		return ""
+		return strings.Join(parts, ", ")
 	}
 
-	var parts []string
 	if n.Reason != "" {
 		parts = append(parts, n.Reason)
 	}

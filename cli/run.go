@@ -14,7 +14,7 @@ import (
 )
 
 func runCommand(c *console) *cobra.Command {
-	return newGroup("run", "List, show and kill runs", runList(c), runShow(c), runLogs(c),
+	return newGroup("run", "List, show, rerun and kill runs", runList(c), runShow(c), runLogs(c), runRerun(c),
 		runKill(c))
 }
 

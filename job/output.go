@@ -2,7 +2,10 @@ package job
 
 import (
 	"fmt"
+	"iter"
+	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -65,4 +68,59 @@ func wholeStart(b []byte) []byte {
 		return b
 	}
 	return b[rest:]
+}
+
+// LastLine returns the last line with visible text, without control characters, cut to most
+// characters.
+func (o Output) LastLine(most int) string {
+	text := o.Tail
+	if len(text) == 0 {
+		text = o.Head
+	}
+
+	const enough = 4096 // bytes to search
+	text = wholeStart(text[max(0, len(text)-enough):])
+	for line := range lastLines(strings.ToValidUTF8(string(text), "\uFFFD")) {
+		line = strings.TrimSpace(visible(line))
+		if line != "" {
+			return cutRunes(line, most)
+		}
+	}
+	return ""
+}
+
+// lastLines yields the lines of a text from the last one on.
+func lastLines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			i := strings.LastIndexAny(text, "\r\n")
+			if !yield(text[i+1:]) || i < 0 {
+				return
+			}
+			text = text[:i]
+		}
+	}
+}
+
+// escape matches the sequences by which terminals are controlled.
+var escape = regexp.MustCompile("\x1b\\[[0-9;:?]*[a-zA-Z]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)?|\x1b.")
+
+// visible removes what a terminal would not show.
+func visible(line string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, escape.ReplaceAllString(line, ""))
+}
+
+func cutRunes(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
 }

@@ -250,3 +250,32 @@ func Count(r sql.Reader) (Counts, error) {
 		args...)
 	return c, err
 }
+
+// CountFiring counts the firing alerts that Fired lists for some apps; nil: all.
+func CountFiring(r sql.Reader, apps []string) (n int64, err error) {
+	where := read.Where("TRUE")
+	if apps != nil {
+		list, args := sql.In(nil, append([]string{""}, apps...))
+		where = read.AllOf([]read.Condition{read.Where("app IN "+list, args...), openOrOfApp})
+	}
+
+	err = sql.Each(r, "count firing alerts", func(rows *sql.Rows) error { return rows.Scan(&n) },
+		`SELECT COUNT(*)
+		FROM alert FORCE INDEX (firing)
+		WHERE firing = 1 AND `+where.SQL, where.Args...)
+	return n, err
+}
+
+// CountUnsent counts the messages that failed and are tried again, and those that were given up at
+// or after since, each up to countedMost.
+func CountUnsent(r sql.Reader, since job.Micros) (n int64, err error) {
+	const query = `
+		SELECT
+			(SELECT COUNT(*) FROM (
+				SELECT 1 FROM delivery FORCE INDEX (due) WHERE state IN (?, ?) AND attempts > 0 AND said <> '' LIMIT ?) a) +
+			(SELECT COUNT(*) FROM (
+				SELECT 1 FROM delivery FORCE INDEX (due) WHERE state = ? AND updated >= ? LIMIT ?) b)`
+	err = sql.Each(r, "count unsent messages", func(rows *sql.Rows) error { return rows.Scan(&n) }, query,
+		DeliveryPending, DeliverySending, countedMost, DeliveryFailed, int64(since), countedMost)
+	return n, err
+}

@@ -221,14 +221,22 @@ export interface Backfill {
   parallel: number;
   missing: boolean;
   state: 'running' | 'done' | 'cancelled';
+  health: 'running' | 'failing' | 'succeeded' | 'failed' | 'cancelled' | 'unknown';
   total: number;
   planned: number;
   left_out: number;
   ended: number;
+  failed: number;
   outcomes: Record<string, number>;
   who?: string;
   created: string;
   updated: string;
+}
+
+export interface BackfillDue {
+  due: string;
+  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'left_out' | 'planned' | 'cancelled' | 'no_record';
+  run?: Run;
 }
 
 export interface BackfillStatus {
@@ -337,6 +345,18 @@ export interface Cluster {
   session_expiry?: string;
   sessions: Session[];
   folders?: Folder[];
+}
+
+export interface Counts {
+  now: string;
+  failing_jobs: number;
+  at_least?: boolean;
+  running: number;
+  firing_alerts: number;
+  unsent_messages?: number;
+  nodes_ready: number;
+  nodes: number;
+  nodes_gone: number;
 }
 
 export interface Crontab {
@@ -606,6 +626,18 @@ export interface Handler {
   since?: string;
 }
 
+export interface Health {
+  code: 'broken' | 'failing' | 'late' | 'waiting' | 'paused' | 'running' | 'ok' | 'never';
+  text: string;
+  failures?: number;
+  at_least?: boolean;
+  outcome?: string;
+  run_id?: string;
+  since?: string;
+  scope?: Scope;
+  by?: string;
+}
+
 export interface Import {
   name: string;
   description?: string;
@@ -671,6 +703,7 @@ export interface Job {
   paused: boolean;
   pause?: Pause;
   status: Status;
+  health?: Health;
   error?: string;
   version: number;
   next_due?: string;
@@ -679,12 +712,69 @@ export interface Job {
   updated: string;
   warnings?: Message[];
   waiting?: JobWait[];
+  last_runs?: LastRun[];
 }
 
 export interface JobMention {
   id: string;
   app: string;
   name: string;
+}
+
+export interface JobSlots {
+  job_id: string;
+  job: string;
+  app: string;
+  timezone?: string;
+  total: number;
+  holes: number;
+  slots?: Slot[];
+  buckets?: SlotBucket[];
+  uncounted?: boolean;
+}
+
+export interface JobStat {
+  job_id: string;
+  job: string;
+  app: string;
+  runs: number;
+  succeeded: number;
+  failed: number;
+  lost: number;
+  killed: number;
+  missed: number;
+  skipped: number;
+  success_rate?: number;
+  duration_p50_ms?: number;
+  duration_p95_ms?: number;
+  deleted?: boolean;
+  health?: Health;
+  last_failure?: LastFailure;
+}
+
+export interface JobStats {
+  now: string;
+  from: string;
+  counted_from: string;
+  failures_from: string;
+  cut: boolean;
+  totals: JobStatsTotals;
+  items: JobStat[];
+  truncated: boolean;
+}
+
+export interface JobStatsTotals {
+  running: number;
+  jobs: number;
+  failed_jobs: number;
+  failing_jobs: number;
+  runs: number;
+  succeeded: number;
+  failed: number;
+  lost: number;
+  missed: number;
+  skipped: number;
+  success_rate?: number;
 }
 
 export interface JobWait {
@@ -702,6 +792,32 @@ export interface Keep {
   runs?: number;
   bytes?: Size;
   failures?: Duration;
+}
+
+export interface LastFailure {
+  run_id: string;
+  due: string;
+  ended?: string;
+  node?: string;
+  outcome: Outcome;
+  reason_code?: string;
+  reason?: string;
+  exit_code?: number;
+  last_line?: string;
+  recovered?: string;
+}
+
+export interface LastRun {
+  id: string;
+  due: string;
+  count?: number;
+  started?: string;
+  ended?: string;
+  state: 'running' | 'ended';
+  outcome?: Outcome;
+  attempt: number;
+  final: boolean;
+  trigger: 'schedule' | 'manual' | 'backfill';
 }
 
 export interface Limits {
@@ -801,6 +917,8 @@ export interface Node {
   prepared: number;
   executing: number;
   slots: number;
+  gone?: string;
+  lost_runs?: number;
   sessions: NodeSession[];
 }
 
@@ -813,7 +931,7 @@ export interface NodeSession {
   beat_age_ms: number;
 }
 
-export type NodeState = 'ready' | 'cordoning' | 'cordoned' | 'draining' | 'drained' | 'stopping' | 'silent' | 'absent';
+export type NodeState = 'ready' | 'cordoning' | 'cordoned' | 'draining' | 'drained' | 'stopping' | 'silent' | 'absent' | 'gone' | 'left';
 
 export interface Outage {
   from?: string;
@@ -882,6 +1000,26 @@ export interface Requested {
   job_id: string;
   due: string;
   request: string;
+}
+
+export interface Rerun {
+  dry_run: boolean;
+  started: number;
+  refused: number;
+  request?: string;
+  items: RerunItem[];
+  next?: string;
+}
+
+export interface RerunItem {
+  run_id: string;
+  job_id?: string;
+  app?: string;
+  name?: string;
+  due?: string;
+  outcome?: Outcome;
+  result: 'changed' | 'refused';
+  why?: Message;
 }
 
 export interface Retention {
@@ -1012,6 +1150,32 @@ export interface Silence {
 }
 
 export type Size = string;
+
+export interface Slot {
+  due: string;
+  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'ahead' | 'hole';
+  run_id?: string;
+  attempt?: number;
+  node?: string;
+  reason_code?: string;
+  again?: Outcome;
+}
+
+export interface SlotBucket {
+  from: string;
+  to: string;
+  total: number;
+  states: Record<string, number>;
+  worst?: Slot;
+}
+
+export interface Slots {
+  from: string;
+  to: string;
+  now: string;
+  items: JobSlots[];
+  next?: string;
+}
 
 export interface Stats {
   now: string;
