@@ -49,6 +49,8 @@ const ones: Partial<Record<Text, string>> = {
   'A template failed {n} times, so the default text was sent.': 'A template failed once, so the default text was sent.',
   '{n} runs of one job': '1 run',
   '{n} runs of {jobs} jobs': '1 run of {jobs} jobs',
+  '{n} runs started again': '1 run started again',
+  '{n} scheduled times will run again.': '1 scheduled time will run again.',
   '{n} scheduled times will run.': '1 scheduled time will run.',
   'All {n} scheduled times in this range have succeeded.': 'The only scheduled time in this range has succeeded.',
   '{n} scheduled times have no record': '1 scheduled time has no record',

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
 import { t, waitSaid, word, type Text } from '../i18n';
 import { useGet, second } from '../live';
-import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
+import { deleteJob, pauseJob, RerunFailed, resume, resumeApp, runNow } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, Notice, ProblemBox, Said, say, StatusBadge, Tabs, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
@@ -30,7 +30,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
       <Head title={<bdi>{j.name}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <Link to={`/jobs?app=${encodeURIComponent(j.app)}`}><bdi>{j.app}</bdi></Link></>}
         sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next run')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
-        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause ? <Link class="button" to="/activity/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
+        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, reload)}>{t('Resume app')}</Button> : j.pause ? <Link class="button" to="/activity/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
         {operate && !j.at && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
         {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
@@ -139,7 +139,7 @@ function History({ job: j }: { job: Job }) {
   return (
     <div class="stack">
       <Plots runs={runs} />
-      <Card title={t('Runs')} more={<><OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
+      <Card title={t('Runs')} more={<>{may('operator', j.app) && !j.at && <RerunFailed filter={{ job_id: j.id, outcome }} done={() => void reload()} />}<OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
         {problem && <ProblemBox problem={problem} again={reload} />}
         {loading ? <Loading /> : runs.length === 0
           ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No matching runs') : t('No runs yet')}>{j.next_due && !outcome && <p>{t('The first run is scheduled')} <Until at={j.next_due} />.</p>}</Empty>

@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get, query } from '../api';
+import { get, mayAnywhere, query } from '../api';
 import { t } from '../i18n';
 import { useGet } from '../live';
+import { RerunFailed } from '../parts/actions';
 import { Choice, Head } from '../parts/basic';
 import { OutcomeSelect, RunList, TriggerSelect } from '../parts/runtable';
 import { here, setQuery } from '../router';
@@ -15,7 +16,7 @@ export function Runs() {
   const path = `/api/v1/runs${query({ state: of('state'), outcome: of('outcome'), trigger: of('trigger'), node: of('node'), app: of('app'), job_id: of('job_id'), from: of('from'), to: of('to'), limit: 50 })}`;
   return (
     <>
-      <Head title={t('Runs')} />
+      <Head title={t('Runs')}>{mayAnywhere('operator') && of('state') !== 'running' && <RerunFailed filter={{ job_id: of('job_id'), app: of('app'), node: of('node'), outcome: of('outcome'), from: of('from'), to: of('to') }} />}</Head>
       <div class="filters">
         <Choice label={t('State')} value={of('state')} set={(v) => setQuery({ state: v, ...(v === 'running' && { outcome: undefined }) })}
           options={[{ value: '', text: t('All') }, { value: 'running', text: t('running') }, { value: 'ended', text: t('ended') }]} />
