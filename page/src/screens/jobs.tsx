@@ -3,7 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { lang, sentence, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
-import { pauseJob, resume, runNow, askPause } from '../parts/actions';
+import { AppActions, askPause, jobActions, pauseJob, resume, resumeApp, runNow } from '../parts/actions';
 import { Ago, ask, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, pausedBy, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
 import { learnApps } from '../parts/apps';
 import { Icon } from '../parts/icon';
@@ -220,7 +220,7 @@ export function Jobs() {
 
   return (
     <>
-      <Head title={t('Jobs')}>{mayAnywhere('admin') && <><Link class="button" to="/jobs/import"><Icon name="download" />{t('Import')}</Link><Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('New job')}</Link></>}</Head>
+      <Head title={t('Jobs')}>{filters.app && <AppActions app={filters.app} />}{mayAnywhere('admin') && <><Link class="button" to="/jobs/import"><Icon name="download" />{t('Import')}</Link><Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('New job')}</Link></>}</Head>
       <div class="filters">
         <div class="search">
           <Icon name="search" />
@@ -330,9 +330,10 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
       <span class="do" role="cell">
+        {can && <span class="thin-only"><Button look="quiet" icon="more" aria-label={t('Actions for {job}', { job: j.name })} work={() => jobActions(j)} /></span>}
         {can && <>
           <Button look="quiet" icon="bolt" aria-label={t('Run {job} now', { job: j.name })} title={t('Run now')} work={() => runNow(j, false)} />
-          {j.pause && !j.paused ? null : j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
+          {j.pause?.scope === 'app' && !j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume the app {app}', { app: j.app })} title={t('Resume app')} work={() => resumeApp(j.app, () => undefined)} /> : j.pause && !j.paused ? null : j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
             : <Button look="quiet" icon="pause" aria-label={t('Pause {job}', { job: j.name })} title={t('Pause')} work={() => pauseJob(j)} />}
         </>}
       </span>

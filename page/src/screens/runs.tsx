@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get, query } from '../api';
+import { get, mayAnywhere, query } from '../api';
 import { t } from '../i18n';
 import { useGet } from '../live';
+import { RerunFailed } from '../parts/actions';
 import { AppField } from '../parts/apps';
 import { Choice, Head } from '../parts/basic';
 import { isoOf, presetOf, Presets, usePreset } from '../parts/presets';
@@ -19,7 +20,7 @@ export function Runs() {
   const path = `/api/v1/runs${query({ state: of('state'), outcome: of('outcome'), trigger: of('trigger'), node: of('node'), app: of('app'), job_id: of('job_id'), from: of('from') || isoOf(range?.from), to: of('to') || isoOf(range?.to), limit: 50 })}`;
   return (
     <>
-      <Head title={t('Runs')} />
+      <Head title={t('Runs')}>{mayAnywhere('operator') && of('state') !== 'running' && <RerunFailed filter={{ job_id: of('job_id'), app: of('app'), node: of('node'), outcome: of('outcome'), from: of('from') || isoOf(range?.from), to: of('to') || isoOf(range?.to) }} />}</Head>
       <div class="filters">
         <Choice label={t('State')} value={of('state')} set={(v) => setQuery({ state: v, ...(v === 'running' && { outcome: undefined }) })}
           options={[{ value: '', text: t('All') }, { value: 'running', text: t('running') }, { value: 'ended', text: t('ended') }]} />

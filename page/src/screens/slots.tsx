@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, now, query } from '../api';
-import { t, type Text } from '../i18n';
+import { t } from '../i18n';
 import { useGet } from '../live';
 import { AppField, learnApps } from '../parts/apps';
-import { Button, Card, Empty, Loading, Notice, outcomeText, ProblemBox, toneOf } from '../parts/basic';
+import { Button, Card, Empty, Loading, Notice, outcomeText, ProblemBox } from '../parts/basic';
 import { isoOf, presetOf, Presets, presetText, rangeOf } from '../parts/presets';
+import { slotText, slotTone } from '../parts/slots';
 import { showWhy } from '../parts/why';
 import { go, here, Link, setQuery } from '../router';
 import { clock, day, ms, stamp } from '../time';
@@ -14,9 +15,7 @@ import type { JobSlots, Slot, SlotBucket, Slots } from '../types';
 // of them answers why.
 
 type State = Slot['state'];
-const own: Partial<Record<State, Text>> = { ahead: 'not due yet', waiting: 'waiting', hole: 'no record' };
-const stateText = (s: State) => t(own[s] ?? outcomeText[s as keyof typeof outcomeText]);
-const toneOfState = (s: State) => (s === 'hole' ? 'hole' : s === 'ahead' ? 'ahead' : s === 'waiting' ? 'warn' : toneOf(s as keyof typeof outcomeText));
+const tickOf = (s: State) => (s === 'hole' || s === 'ahead' ? s : slotTone(s));
 /** What one looks for first. */
 const worst: State[] = ['hole', 'missed', 'lost', 'failed', 'timed_out', 'killed', 'waiting', 'running', 'skipped', 'superseded', 'succeeded', 'ahead'];
 const wrong = new Set<State>(worst.slice(0, 7));
@@ -70,7 +69,7 @@ export function SlotStrips() {
   );
 }
 
-const Legend = () => <span class="legend">{(['succeeded', 'failed', 'missed', 'hole', 'skipped'] as const).map((s) => <span key={s}><i class={`slot ${toneOfState(s)}`} />{stateText(s)}</span>)}</span>;
+const Legend = () => <span class="legend">{(['succeeded', 'failed', 'missed', 'hole', 'skipped'] as const).map((s) => <span key={s}><i class={`tick ${tickOf(s)}`} />{slotText(s)}</span>)}</span>;
 
 /** How many due times of a job are in which state, the worst first. */
 function sumOf(j: JobSlots): [State, number][] {
@@ -99,15 +98,15 @@ function AppStrips({ app, jobs, from, to, alone }: { app: string; jobs: JobSlots
   );
 }
 
-const Sums = ({ of }: { of: [State, number][] }) => <>{of.slice(0, 3).map(([s, n], i) => <span key={s} class={`nowrap ${wrong.has(s) ? 'bad-text' : 'faint'}`}>{i > 0 && ' · '}{n.toLocaleString()} {stateText(s)}</span>)}</>;
+const Sums = ({ of }: { of: [State, number][] }) => <>{of.slice(0, 3).map(([s, n], i) => <span key={s} class={`nowrap ${wrong.has(s) ? 'bad-text' : 'faint'}`}>{i > 0 && ' · '}{n.toLocaleString()} {slotText(s)}</span>)}</>;
 
 function Strip({ j, from, to }: { j: JobSlots; from: number; to: number }) {
   const left = (at: string) => `${(100 * (ms(at) - from)) / (to - from)}%`;
   return (
     <div class="strip" role="group" aria-label={t('Scheduled times of {job}', { job: j.job })}>
       {j.slots?.map((s) => {
-        const label = `${stamp(s.due)} · ${stateText(s.state)}${s.again ? ` · ${t('rerun: {result}', { result: t(outcomeText[s.again]) })}` : ''}`;
-        return <button key={s.due} class={`slot ${toneOfState(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due) }} aria-label={label} title={label} onClick={() => open(j, s)} />;
+        const label = `${stamp(s.due)} · ${slotText(s.state)}${s.again ? ` · ${t('rerun: {result}', { result: t(outcomeText[s.again]) })}` : ''}`;
+        return <button key={s.due} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due) }} aria-label={label} title={label} onClick={() => open(j, s)} />;
       })}
       {j.buckets?.map((b) => <Part key={b.from} j={j} b={b} left={left(b.from)} width={`${(100 * (ms(b.to) - ms(b.from))) / (to - from)}%`} />)}
     </div>
@@ -117,11 +116,11 @@ function Strip({ j, from, to }: { j: JobSlots; from: number; to: number }) {
 /** A part of the strip of a frequent job: what is worst in it is what it shows, as high as its share. */
 function Part({ j, b, left, width }: { j: JobSlots; b: SlotBucket; left: string; width: string }) {
   const states = worst.filter((s) => (b.states[s] ?? 0) > 0), bad = states.filter((s) => wrong.has(s)).reduce((n, s) => n + b.states[s]!, 0);
-  const label = `${stamp(b.from)} – ${clock(b.to)} · ${states.map((s) => `${b.states[s]} ${stateText(s)}`).join(', ')}`;
+  const label = `${stamp(b.from)} – ${clock(b.to)} · ${states.map((s) => `${b.states[s]} ${slotText(s)}`).join(', ')}`;
   return (
-    <button class="slot part" style={{ left, width }} aria-label={label} title={label} onClick={() => (b.worst ? open(j, b.worst) : setQuery({ last: undefined, from: b.from, to: b.to, job_id: j.job_id, app: undefined }))}>
-      <i class={`slot ${toneOfState(states.find((s) => !wrong.has(s)) ?? states[0])}`} style={{ height: `${(100 * (b.total - bad)) / b.total}%` }} />
-      {bad > 0 && <i class={`slot ${toneOfState(states[0])}`} style={{ height: `${Math.max(25, (100 * bad) / b.total)}%` }} />}
+    <button class="tick part" style={{ left, width }} aria-label={label} title={label} onClick={() => (b.worst ? open(j, b.worst) : setQuery({ last: undefined, from: b.from, to: b.to, job_id: j.job_id, app: undefined }))}>
+      <i class={`tick ${tickOf(states.find((s) => !wrong.has(s)) ?? states[0])}`} style={{ height: `${(100 * (b.total - bad)) / b.total}%` }} />
+      {bad > 0 && <i class={`tick ${tickOf(states[0])}`} style={{ height: `${Math.max(25, (100 * bad) / b.total)}%` }} />}
     </button>
   );
 }

@@ -5,7 +5,7 @@ import { following, onNews, streaming } from '../live';
 import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Reason, Tabs, toneOf } from '../parts/basic';
 import { outages, type Outage } from '../parts/outage';
 import { AppField, learnApps } from '../parts/apps';
-import { Presets, rangeOf, type Preset } from '../parts/presets';
+import { Presets, rangeOf } from '../parts/presets';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
 import { theme } from '../theme';
@@ -160,7 +160,7 @@ function Lanes() {
   const drag = useRef<{ x: number; end: number; moved: boolean }>();
   const zoom = (f: number) => setView((v) => ({ ...v, span: Math.min(7 * 86400_000, Math.max(60_000, v.span * f)) }));
   const pan = (f: number) => setView((v) => { const e = (v.end || now()) + f * v.span; return { ...v, end: e > now() ? 0 : e }; });
-  const show = (p: Preset) => { const { from, to } = rangeOf(p); setView({ span: (to ?? now()) - from, end: to ?? 0 }); };
+  const show = (p: string) => { const { from, to } = rangeOf(p); setView({ span: (to ?? now()) - from, end: to ?? 0 }); };
   return (
     <Card title={<>{stamp(end - view.span)} – {view.end ? stamp(end) : t('now')}</>} more={<>
       <AppField value={app} set={(v) => setQuery({ app: v })} />
