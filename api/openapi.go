@@ -211,6 +211,9 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		if op.once {
 			r.headers = append(slices.Clip(r.headers), replayedHeader)
 		}
+		if rt.method == http.MethodGet && (r.of != nil || slices.Contains(r.media, mediaJSON)) { // see compressed
+			r.headers = append(slices.Clip(r.headers), "Content-Encoding", "Vary")
+		}
 		out.Responses.Set(strconv.Itoa(r.status), d.reply(r))
 	}
 

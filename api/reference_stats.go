@@ -61,8 +61,9 @@ var (
 		id: "rerunRuns", tag: tagRuns, once: true, summary: "Run failed due times again",
 		about: "Runs the due times again whose last run matches all parameters, each once, all as one request. Without " +
 			"`outcome` these are the runs that failed, timed out or were lost. A due time whose last run succeeded or has " +
-			"not ended does not match. Give the runs with `ids`, or else a `from`. The overlap policies of the jobs " +
-			"apply. One request starts up to `limit`, the latest first, in one transaction. While the answer has a `next`, " +
+			"not ended does not match. Give the runs with `ids`, or else a `from`. The runs have the trigger " +
+			"`backfill`: unless the overlap policy of the job is `allow`, they take turns with the due times of its " +
+			"schedule, and in a pause they wait for its end. One request starts up to `limit`, the latest first, in one transaction. While the answer has a `next`, " +
 			"repeat the request with that as `cursor`. Send an `Idempotency-Key`, a new one with each `cursor`, if you may " +
 			"have to repeat a request. Try the request with `dry_run` first.",
 		query: rerunParams, body: emptyBody, changes: true,

@@ -45,7 +45,7 @@ func jobTable(jobs []jobView, now time.Time) *table {
 	}}
 	for _, j := range jobs {
 		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())),
-			healthCell(j.Health), text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
+			j.state(), text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
 	}
 	return t
 }

@@ -86,8 +86,10 @@ func jobCard(j *jobView, now time.Time) card {
 	var d card
 	d.add("job", j.fullName(), bold)
 	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
-	health := healthCell(j.Health)
-	d.add("health", health.text, health.colour)
+	if j.Health != nil {
+		health := healthCell(j.Health)
+		d.add("health", health.text, health.colour)
+	}
 	d.add("status", string(j.Status), statusColour(j.Status))
 	if j.Pause != nil {
 		d.add("paused", whatPaused(j.Pause)+" "+pauseWords(j.Pause, now), yellow)

@@ -37,6 +37,7 @@ func TestOperatorsVerbs(t *testing.T) {
 	s := serving(t, dsn, node()).ready()
 	s.retention()
 	s.logLevel()
+	s.status()
 	s.alerts()
 	s.restored(dsn, state, node)
 }
@@ -87,6 +88,37 @@ func (s *server) retention() {
 	}
 
 	s.wants(0, "audit", "retention")
+}
+
+// status shows a failure, its last line and the next command, and that it is over after a rerun.
+func (s *server) status() {
+	s.t.Helper()
+	s.wants(0, "status", "1 node ready", "none failed")
+	file := filepath.Join(s.t.TempDir(), "mended")
+	s.ask("job", "add", "night/backup", "--schedule", "0 3 1 1 *", "--", "test -e "+file+" || { echo disk full; exit 3; }")
+	s.wants(1, "job run night/backup --wait")
+	s.wants(0, "status", "1 failed, 1 of them not succeeded since", "night/backup failing (1×) 1", "one failed: exit status 3",
+		"disk full", "run logs ", "run rerun --from -24h --dry-run")
+	s.wants(0, "job ls --app night", "HEALTH", "failing (1×)")
+	s.wants(0, "job show night/backup", "health failing (1×)")
+	if got := s.wants(0, "status -o name"); got.out != "night/backup\n" {
+		s.t.Errorf("the failing jobs: got %q", got.out)
+	}
+
+	s.wants(2, "run rerun", "--from is missing")
+	s.wants(2, "run rerun --from -1h", "add --yes")
+	s.wants(2, "run rerun 7 --from -1h", "cannot be combined")
+	s.wants(4, "run rerun 7 --yes", "there is no such ended run", "1 run cannot run again")
+	s.wants(0, "run rerun --from -1h --job night/backup --dry-run", "night/backup", "failed would run again")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.wants(0, "run rerun --from -1h --app night --yes", "night/backup", "failed runs again")
+	await(s.t, "it is over", 10*time.Second, func() bool {
+		return strings.Contains(squeezed(s.ask("status", "--app", "night").out), "night/backup OK since")
+	})
+	s.wants(0, "run rerun --from -1h --yes", "No failed runs match")
+	s.wants(0, "job rm night/backup --yes")
 }
 
 // logLevel changes the log level of a running node. At level debug, each request logs a line.

@@ -275,12 +275,16 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, last time.Durat
 	}
 }
 
-// healthCell shows the health of a job.
-func healthCell(h *view.Health) cell {
-	if h == nil {
-		return cell{}
+// state shows the health of a job. A node of an earlier version sends only its status.
+func (j *jobView) state() cell {
+	if j.Health == nil {
+		return cell{plain(string(j.Status)), statusColour(j.Status)}
 	}
+	return healthCell(j.Health)
+}
 
+// healthCell shows a health.
+func healthCell(h *view.Health) cell {
 	c := cell{text: plain(strings.ToLower(h.Text[:1]) + h.Text[1:])}
 	switch h.Code {
 	case view.HealthBroken, view.HealthFailing:

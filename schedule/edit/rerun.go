@@ -55,7 +55,7 @@ func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Aske
 			}
 		}
 
-		out.Request, err = tx.InsertRequest("run", "", sha256.Sum256(fmt.Appendf(nil, "rerun %d", runs)), 0, now)
+		out.Request, err = tx.InsertRequest("rerun", "", sha256.Sum256(fmt.Appendf(nil, "rerun %d", runs)), 0, now)
 		if err != nil {
 			return nil, err
 		}

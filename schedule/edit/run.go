@@ -102,7 +102,9 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 }
 
 // insertAsked writes the runs of a request and all audit lines except the last, which it returns.
-// Each run has a due time of its own, or without dues that of the request.
+// Each run has a due time of its own, or without dues that of the request. Runs with due times of
+// their own take turns with the runs of the schedule, like those of a backfill: several of one job
+// would otherwise be skipped for each other.
 func (e *Editor) insertAsked(
 	ctx context.Context, tx *sql.Tx, a Asked, dues []job.Micros, seen map[int64]*trip.Seen, now job.Micros,
 ) (*job.Entry, error) {
@@ -117,16 +119,16 @@ func (e *Editor) insertAsked(
 		s := seen[d.ID]
 		d.Version, d.Changes = s.Version, s.Changes
 
-		due, what := a.Due, ""
+		kind, due, what := trip.Manual, a.Due, ""
 		if dues != nil {
-			due = dues[i]
+			kind, due = trip.Backfill, dues[i]
 		}
 		if due != now {
 			what = "once more what was due at " + due.String()
 		}
 
 		runs = append(runs, trip.Run{
-			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: trip.Manual,
+			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: kind,
 			Request: a.Request, Attempt: 1, Due: due, DueNow: now, Hash: s.Hash,
 		})
 		lines = append(lines, &job.Entry{

@@ -23,6 +23,7 @@ export const pastRanges: { id: string; text: Text; of: (zone: string) => Span }[
   { id: 'hour', text: 'Last hour', of: last(1) },
   { id: 'day', text: 'Last 24 hours', of: last(24) },
   { id: 'night', text: 'Last night', of: (zone) => ({ from: iso(wall(1, '20:00', zone)), to: iso(Math.min(minute(now()), wall(0, '08:00', zone))) }) },
+  { id: 'today', text: 'Today', of: (zone) => ({ from: iso(wall(0, '00:00', zone)), to: iso(minute(now())) }) },
   { id: 'yesterday', text: 'Yesterday', of: (zone) => ({ from: iso(wall(1, '00:00', zone)), to: iso(wall(0, '00:00', zone) - 1000) }) },
   { id: 'week', text: 'Last 7 days', of: last(7 * 24) },
 ];

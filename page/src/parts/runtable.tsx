@@ -44,7 +44,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
           {runs.map((r) => (
             <tr key={keyOf(r)}>
               <td class="nowrap"><Link to={`/runs/${r.id}`}>{r.until ? <Range from={r.due} to={r.until} zone={zone} /> : <When at={r.due} zone={zone} in={zone} />}</Link></td>
-              {withJob && <td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
+              {withJob && <td class="job"><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
               <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
               <td class="num thin-hide"><Late run={r} /></td>
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>

@@ -1,11 +1,10 @@
-import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { all, call, may, mayAnywhere, onceKey, post, Problem, query } from '../api';
 import { t, type Text, word } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { askPause, resumeCluster, write } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
 import { Calendars } from './calendars';
 import { Logins } from './logins';
@@ -14,23 +13,12 @@ import type { AuditEntry, Group, NewToken, Page, Pause, Role, Secret, Token } fr
 
 const most = 1000; // things of a kind that are listed at once
 
-const Alerts = lazy(() => import('./alerts').then((m) => m.Alerts));
-
-export function Activity({ tab, item }: { tab: string; item?: string }) {
-  return (
-    <>
-      <Head title={t('Activity')} />
-      <Tabs current={tab} items={[
-        { id: 'audit', to: '/activity', text: t('Audit') }, { id: 'alerts', to: '/activity/alerts', text: t('Alerts') }, { id: 'pauses', to: '/activity/pauses', text: t('Pauses') }, { id: 'calendars', to: '/activity/calendars', text: t('Calendars') },
-        { id: 'groups', to: '/activity/groups', text: t('Groups') }, { id: 'secrets', to: '/activity/secrets', text: t('Secrets') }, ...(may('admin') ? [{ id: 'tokens', to: '/activity/tokens', text: t('Tokens') }] : []),
-        { id: 'logins', to: '/activity/logins', text: t('Sign-ins') },
-      ]} />
-      {tab === 'alerts' ? <Suspense fallback={<Loading />}><Alerts item={item} /></Suspense> : tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : tab === 'logins' ? <Logins /> : <Audit />}
-    </>
-  );
+/** The parts of the settings that are lists of things, by the name in the address. */
+export function SettingsPart({ tab, item }: { tab: string; item?: string }) {
+  return tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : <Logins />;
 }
 
-function Audit() {
+export function Audit() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';
   const path = `/api/v1/audit${query({ kind: of('kind'), who: of('who'), action: of('action'), app: of('app'), job_id: of('job_id'), limit: 50 })}`;
   const { items, problem, loading, reload, more } = usePages<AuditEntry>(path, (e) => e.id, { every: 5000, on: ['job', 'pause', 'node', 'change', 'backfill'] });
@@ -38,6 +26,7 @@ function Audit() {
   const choices = [...new Set([...Object.keys(kinds), ...(of('kind') ? [of('kind')] : [])])];
   return (
     <>
+      <Head title={t('Audit')} />
       <div class="filters">
         <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('All kinds')}</option>{choices.map((k) => <option key={k} value={k}>{word(kinds, k)}</option>)}</select>
         <input class="short" aria-label={t('User')} placeholder={t('User')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
@@ -109,7 +98,7 @@ function Pauses() {
   );
 }
 
-export function Groups() {
+function Groups() {
   const list = useGet<Page<Group>>('/api/v1/groups', { every: 3000, on: ['change', 'run'], read: upTo(most) });
   const items = list.data?.items ?? [];
   const edit = (g?: Group) => show(() => <GroupDialog group={g} done={() => void list.reload()} />);

@@ -3,7 +3,7 @@ import { all, call, may, me, onceKey, post, Problem, query } from '../api';
 import { alertSaid, t, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
 import { go, here, Link, setQuery } from '../router';
 import type { Job, Page } from '../types';
 
@@ -52,7 +52,8 @@ export function Alerts({ item }: { item?: string }) {
   const view = views.find((v) => v === item) ?? 'now';
   return (
     <>
-      <div class="filters"><Choice label={t('View')} value={view} set={(v) => go('/activity/alerts' + (v === 'now' ? '' : '/' + v))} options={views.filter((v) => v !== 'sent' || may('operator')).map((value) => ({ value, text: t(viewText[value]) }))} /></div>
+      <Head title={t('Alerts')} />
+      <div class="filters"><Choice label={t('View')} value={view} set={(v) => go('/alerts' + (v === 'now' ? '' : '/' + v))} options={views.filter((v) => v !== 'sent' || may('operator')).map((value) => ({ value, text: t(viewText[value]) }))} /></div>
       {view === 'rules' ? <Rules /> : view === 'channels' ? <Channels /> : view === 'silences' ? <Silences /> : view === 'sent' ? <Sent /> : <Now />}
     </>
   );
@@ -67,10 +68,10 @@ function Now() {
   const firing = whole ? sum.data?.firing ?? 0 : items.length;
   return (
     <div class="stack">
-      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
+      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
       <Card title={all ? t('Alerts') : <>{t('Active alerts')} {firing > 0 && <span class="count">{firing.toLocaleString()}{!whole && more ? '+' : ''}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
+        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
             <thead><tr><th>{t('Alert')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Count')}</th><th class="thin-hide">{t('Notified')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (

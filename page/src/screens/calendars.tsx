@@ -13,7 +13,7 @@ import type { Calendar, CalendarItem, DayState, Import, Page } from '../types';
 // Calendars: the list, the days of one of them to click on, and files to import.
 
 const pathOf = (name: string) => `/api/v1/calendars/${encodeURIComponent(name)}`;
-const screenOf = (name: string) => `/activity/calendars/${encodeURIComponent(name)}`;
+const screenOf = (name: string) => `/settings/calendars/${encodeURIComponent(name)}`;
 
 /** The name of the weekday with a number: 0 is Monday. */
 const nameOfWeekday = (i: number) => weekday(Date.UTC(2024, 0, 1 + i), 'UTC');
@@ -78,12 +78,12 @@ function CalendarScreen({ name }: { name: string }) {
     setWished(next);
   };
 
-  if (calendar.problem?.status === 404) return <Empty icon="question" title={t('Calendar not found')}><Link class="button" to="/activity/calendars">{t('Calendars')}</Link></Empty>;
+  if (calendar.problem?.status === 404) return <Empty icon="question" title={t('Calendar not found')}><Link class="button" to="/settings/calendars">{t('Calendars')}</Link></Empty>;
   const step = (by: number) => setQuery({ month: monthAt(first, by) });
   const problem = calendar.problem ?? days.problem;
   return (
     <div class="stack">
-      <Card title={<><Link to="/activity/calendars">{t('Calendars')}</Link> / <bdi>{name}</bdi></>}
+      <Card title={<><Link to="/settings/calendars">{t('Calendars')}</Link> / <bdi>{name}</bdi></>}
         more={edit && <CalendarActions calendar={c} reload={reload} />}>
         {problem && <ProblemBox problem={problem} again={reload} />}
         {c?.error && <Notice look="bad"><p>{c.error}</p></Notice>}
@@ -143,7 +143,7 @@ function CalendarActions({ calendar: c, reload }: { calendar: Calendar; reload: 
   const remove = () => ask({
     title: t('Delete the calendar {name}?', { name: c.name }), button: t('Delete'), danger: true,
     text: <p>{t('A calendar that jobs still use cannot be deleted.')}</p>,
-    work: async () => { await call(pathOf(c.name), { method: 'DELETE' }); go('/activity/calendars'); },
+    work: async () => { await call(pathOf(c.name), { method: 'DELETE' }); go('/settings/calendars'); },
   });
 
   return (

@@ -30,7 +30,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
       <Head title={<bdi>{j.name}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <Link to={`/jobs?app=${encodeURIComponent(j.app)}`}><bdi>{j.app}</bdi></Link></>}
         sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next run')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
-        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, reload)}>{t('Resume app')}</Button> : j.pause ? <Link class="button" to="/activity/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
+        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, reload)}>{t('Resume app')}</Button> : j.pause ? <Link class="button" to="/settings/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
         {operate && !j.at && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
         {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
@@ -70,7 +70,7 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
     <>
       <Head title={<bdi>{e?.name ?? runs[0].job}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <bdi>{e?.app ?? runs[0].app}</bdi></>}
         sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('This job was deleted by {who}', { who: e.who })} <Ago at={e.at} /></span>}</>}>
-        <Link class="button" to="/activity?kind=job&action=delete">{t('Deleted jobs')}</Link>
+        <Link class="button" to="/audit?kind=job&action=delete">{t('Deleted jobs')}</Link>
       </Head>
       <div class="stack">
         <Card title={t('Runs')}>

@@ -50,7 +50,7 @@ function Answer({ job: j, at, zone }: { job: Job; at: string; zone: string }) {
         <Notice look={look === 'good' ? 'good' : look === 'plain' ? undefined : 'warn'} icon="question">
           <b>{inSpans(inZone(said, zone))}</b>{said !== e.answer && <p class="faint small" lang="en">{inSpans(inZone(e.answer, zone))}</p>}
           <div class="row">
-            {e.calendar && <Link to={`/activity/calendars/${encodeURIComponent(e.calendar.name)}`}>{t('Calendar')}: {e.calendar.name}</Link>}
+            {e.calendar && <Link to={`/settings/calendars/${encodeURIComponent(e.calendar.name)}`}>{t('Calendar')}: {e.calendar.name}</Link>}
             {e.waiting?.group && <Link to={`/jobs?group=${encodeURIComponent(e.waiting.group)}`}>{t('Group')}: {e.waiting.group}</Link>}
             {(e.changed || e.created) && <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link>}
           </div>
