@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import { query } from '../api';
 import { explained, t } from '../i18n';
 import { useGet } from '../live';
@@ -7,8 +8,7 @@ import { Moment, pastRange, RangeChips } from '../parts/ranges';
 import { RunTable } from '../parts/runtable';
 import { SlotBadge, slotsPath, slotText, slotTone, type OfJob } from '../parts/slots';
 import { here, Link, setQuery } from '../router';
-import { inZone, ms, stamp, zoneShown } from '../time';
-import { useMemo } from 'preact/hooks';
+import { inSpans, inZone, ms, stamp, zoneShown } from '../time';
 import type { Explanation, Job, JobSlots, Slot, SlotBucket } from '../types';
 
 /** Why a job ran, or did not run, at some time: its recent due times to click on, and the answer for one of them. */
@@ -48,7 +48,7 @@ function Answer({ job: j, at, zone }: { job: Job; at: string; zone: string }) {
     </>}>
       <div class="in stack">
         <Notice look={look === 'good' ? 'good' : look === 'plain' ? undefined : 'warn'} icon="question">
-          <b>{inZone(said, zone)}</b>{said !== e.answer && <p class="faint small" lang="en">{inZone(e.answer, zone)}</p>}
+          <b>{inSpans(inZone(said, zone))}</b>{said !== e.answer && <p class="faint small" lang="en">{inSpans(inZone(e.answer, zone))}</p>}
           <div class="row">
             {e.calendar && <Link to={`/settings/calendars/${encodeURIComponent(e.calendar.name)}`}>{t('Calendar')}: {e.calendar.name}</Link>}
             {e.waiting?.group && <Link to={`/jobs?group=${encodeURIComponent(e.waiting.group)}`}>{t('Group')}: {e.waiting.group}</Link>}
