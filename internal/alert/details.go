@@ -95,7 +95,7 @@ func (s *Sender) readRuns(ctx context.Context, items []job.AlertItem, ids, shown
 func (o *Outside) link(items []job.AlertItem) {
 	for i := range items {
 		it := &items[i]
-		page := "/activity/alerts"
+		page := "/alerts"
 		switch {
 		case it.Run != "" && it.What != "resolved":
 			page, it.Command = "/runs/"+it.Run, "go-crontab run logs "+it.Run

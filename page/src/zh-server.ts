@@ -59,7 +59,7 @@ export const reasons: Record<string, Patterns> = {
   pids_limit: [[/^limits\.pids \((\d+)\) refused it a new process (\d+) times$/, '有 $2 次因 limits.pids（$1）不能创建进程'], [none, '因 limits.pids 不能创建进程']],
   processes_ended: [[/^it left background processes, and the node stopped them$/, '仍有后台进程在运行，已结束它们']],
   processes_killed: [[/^it left processes outside its process group, and the node killed them$/, '有脱离进程组的进程仍在运行，已终止它们']],
-  output_cut: [[/^most of its output was not kept, because (.+)$/, '大部分输出未能保留：$1']],
+  output_cut: [[/^most of its output was not kept, because (.+)$/, '大部分输出未能保留：$1'], [none, '大部分输出未能保留']],
   output_held: [[/^a background process still has the output open$/, '后台进程仍占用输出']],
 
   http_status: [[/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'], [none, 'HTTP 状态不符合预期']],
