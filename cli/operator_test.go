@@ -115,7 +115,7 @@ func (s *server) status() {
 	}
 	s.wants(0, "run rerun --from -1h --app night --yes", "night/backup", "failed runs again")
 	await(s.t, "it is over", 10*time.Second, func() bool {
-		return strings.Contains(squeezed(s.ask("status", "--app", "night").out), "night/backup OK since")
+		return strings.Contains(squeezed(s.ask("status", "--app", "night").out), "night/backup OK for")
 	})
 	s.wants(0, "run rerun --from -1h --yes", "No failed runs match")
 	s.wants(0, "job rm night/backup --yes")
