@@ -148,6 +148,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 			"POST", "/api/v1/apps/{app}/resume", "/api/v1/apps/default/resume", "", 200, "resume", "app", "", false,
 			false,
 		},
+		{"PUT", "/api/v1/cluster/backup", "", `{"next_within": "26h"}`, 200, "update", "cluster", "", false, true},
 		{"PUT", "/api/v1/cluster/retention", "", `{"age": "720h"}`, 200, "update", "retention", "", true, true},
 		{
 			"PUT", "/api/v1/apps/{app}/limits", "/api/v1/apps/default/limits", `{"jobs": 100}`, 200, "update", "limits",

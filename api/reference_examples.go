@@ -80,6 +80,7 @@ var examples = map[reflect.Type]string{
 		{"id": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "node": "node-1", "address": "10.0.0.4:8610", "pid": 4711, "version": "v1.0.0", "started": "2027-01-30T02:00:00Z", "beat_at": "2027-01-30T14:20:04.411Z",
 		"beat_age_ms": 810, "draining": false, "prepared": 3, "executing": 1, "slots": 100, "clock_offset_ms": 0.4}], "folders": [{"folder": "/etc/go-crontab/jobs", "digest": "9c56cc51b374c3ba189210d5b6d4bf57", "applied": "2027-01-30T14:00:00Z", "node": "node-1", "nodes": [
 		{"node": "node-1", "state": "refused", "digest": "2c624232cc221571294dfbbdd2b7a8a1", "error": "/etc/go-crontab/jobs/shop.yaml:3:5: schedule: minute \"61\": not between 0 and 59", "since": "2027-01-30T14:19:00Z"}]}]}`,
+	of[view.Backup](): `{"at": "2027-01-30T02:10:00Z", "next_within": "26h0m0s"}`,
 	of[view.Stats](): `{"now": "2027-01-30T14:20:05.221Z", "executing": 1, "prepared": 3, "waiting": 0, "backlog": 0, "most": 10000, "slots": 100, "nodes": [
 		{"node": "node-1", "session": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "slots": 100, "executing": 1, "prepared": 3, "draining": false}], "step_seconds": 10, "series": [
 		{"at": "2027-01-30T14:15:00Z", "starts": 41, "ends": 40, "failed": 1, "lateness_p50_ms": 0.931, "lateness_p99_ms": 2.842}],

@@ -374,6 +374,7 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
 		{"GET", "/api/v1/retention", may(viewer, filtered), s.listRetention, &listRetentionDoc},
+		{"PUT", "/api/v1/cluster/backup", may(operator, whole), s.putBackup, &putBackupDoc},
 		{"PUT", "/api/v1/cluster/retention", may(admin, whole), s.putRetention, &putRetentionDoc},
 		{"PUT", "/api/v1/apps/{app}/retention", may(admin, ofApp), s.putRetention, &putAppRetentionDoc},
 		{"GET", "/api/v1/limits", may(viewer, filtered), s.listLimits, &listLimitsDoc},

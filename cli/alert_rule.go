@@ -177,7 +177,8 @@ from now on.
 
 Events of jobs: failed (after all attempts), recovered, lost, late_start, late_finish, never_ran and
 failures; started and succeeded are sent each time and raise no alert. Events of the cluster:
-node_gone, backlog, clock_skew, duplicate_names, folder_refused, expiring and oidc_unreachable.
+node_gone, backlog, clock_skew, duplicate_names, folder_refused, expiring, oidc_unreachable and
+backup_old.
 docs/alerts.md explains them all.
 
 With --test, the channels get a sample of its alerts, and nothing is saved.`,

@@ -181,6 +181,11 @@ func (r *receiver) count(what string) (n int) {
 
 func (s *server) alerts() {
 	s.t.Helper()
+	s.wants(0, "cluster backup --next-within 26h", "is noted; the next one is expected within 26h")
+	s.wants(0, "cluster", "last backup")
+	s.wants(exitUsage, "cluster backup", "--next-within is missing")
+	s.wants(exitRefused, "cluster backup --next-within 1ms", "next_within")
+
 	r := newReceiver(s.t)
 	s.wants(0, "alert channel set hook --type webhook --wait 1ms --url "+r.URL, "hook")
 	s.wants(0, "alert channel set deaf --type webhook --url http://127.0.0.1:1/")

@@ -34,6 +34,7 @@ const (
 	AlertFolderRefused   AlertEvent = "folder_refused"   // a node cannot apply its folder of job files
 	AlertExpiring        AlertEvent = "expiring"         // a token or a certificate expires soon
 	AlertOIDCUnreachable AlertEvent = "oidc_unreachable" // a node cannot reach the OIDC issuer
+	AlertBackupOld       AlertEvent = "backup_old"       // the next backup was not told of in time
 )
 
 // AlertEvents lists all events in the order of the docs.
@@ -41,13 +42,15 @@ func AlertEvents() []AlertEvent {
 	return []AlertEvent{
 		AlertFailed, AlertRecovered, AlertLost, AlertLateStart, AlertLateFinish, AlertNeverRan, AlertFailures,
 		AlertNodeGone, AlertBacklog, AlertClockSkew, AlertDuplicateNames, AlertFolderRefused, AlertExpiring,
-		AlertOIDCUnreachable, AlertStarted, AlertSucceeded,
+		AlertOIDCUnreachable, AlertBackupOld, AlertStarted, AlertSucceeded,
 	}
 }
 
 // AlertTroubles lists the events about the cluster that last until a person acts.
 func AlertTroubles() []AlertEvent {
-	return []AlertEvent{AlertDuplicateNames, AlertFolderRefused, AlertExpiring, AlertOIDCUnreachable}
+	return []AlertEvent{
+		AlertDuplicateNames, AlertFolderRefused, AlertExpiring, AlertOIDCUnreachable, AlertBackupOld,
+	}
 }
 
 // OfCluster reports whether an event concerns nodes or the cluster, so that the jobs of a rule do

@@ -20,7 +20,7 @@ type noter struct {
 	n       *Node
 	session *session.Session
 	written []sql.NodeNote
-	begun   bool // the first notes of this session are written
+	begun   bool // written is known
 }
 
 func (t *noter) Run(ctx context.Context) error {
@@ -37,6 +37,14 @@ func (t *noter) step(ctx context.Context) error {
 		return loop.ErrSkipped
 	}
 
+	var gone []string
+	if !t.begun {
+		var err error
+		if gone, err = t.begin(ctx); err != nil {
+			return err
+		}
+	}
+
 	var notes []sql.NodeNote
 	if t.n.cfg.Notes != nil {
 		notes = t.n.cfg.Notes(ctx)
@@ -50,24 +58,30 @@ func (t *noter) step(ctx context.Context) error {
 			}
 		}
 	}
-	if t.begun && slices.Equal(notes, t.written) {
-		return nil
-	}
 
-	// Notes of nodes that are gone would stay for ever.
-	all, err := t.n.api.NodeNotes(ctx)
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for _, old := range all {
-		if !old.Alive && old.Node != t.n.cfg.Name {
-			gone = append(gone, old.Node)
+	if len(gone) > 0 || !slices.Equal(notes, t.written) {
+		if err := t.n.api.WriteNodeNotes(ctx, t.n.cfg.Name, notes, gone); err != nil {
+			return err
 		}
-	}
-	if err := t.n.api.WriteNodeNotes(ctx, t.n.cfg.Name, notes, gone); err != nil {
-		return err
 	}
 	t.written, t.begun = notes, true
 	return nil
+}
+
+// begin reads what this node has noted before. It returns the nodes that are gone, whose notes would
+// stay for ever.
+func (t *noter) begin(ctx context.Context) (gone []string, err error) {
+	all, err := t.n.api.NodeNotes(ctx)
+	t.written = nil
+	for _, old := range all {
+		switch {
+		case old.Node == t.n.cfg.Name:
+			t.written = append(t.written, sql.NodeNote{
+				What: old.What, Expires: old.Expires, Error: old.Error, Since: old.Since,
+			})
+		case !old.Alive:
+			gone = append(gone, old.Node)
+		}
+	}
+	return gone, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"go-crontab/job"
 )
@@ -142,6 +143,14 @@ func TestTroubles(t *testing.T) {
 		"oidc_unreachable: the node "+s.Node()+" has not reached the OIDC issuer since 1970-01-01T00:00:01Z: no route to host")
 	notes(f.now+100*day, "")
 	check("both are over")
+
+	f.exec("INSERT INTO setting (name, value) VALUES ('backup', '1000000 3600000000000')")
+	check("a backup is late", "backup_old: the last backup was made at 1970-01-01T00:00:01Z, and the next one was "+
+		"expected within 1h0m0s")
+	if _, err := f.db.BackupDone(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	check("the next one")
 
 	for _, id := range []string{"0123456789abcde1", "0123456789abcde2"} {
 		f.exec(`INSERT INTO session (id, node, address, pid, started, beat_at, labels, handlers)

@@ -30,6 +30,7 @@ var checks = []check{
 	{"alerting", Cluster, "Alerts are sent to someone", alerting},
 	{"channels", Cluster, "Alert channels accept messages", channels},
 	{"expiring", Cluster, "No token or certificate expires soon", expiring},
+	{"backup", Cluster, "The next backup is not overdue", backup},
 	{"oidc", Cluster, "Nodes reach the OIDC issuer", provider},
 
 	{"ulimits", Host, "The node may open enough files and start enough processes", openFiles},

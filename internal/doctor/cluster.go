@@ -404,6 +404,14 @@ func provider(x *exam) error {
 	})
 }
 
+func backup(x *exam) error {
+	return x.troubled(job.AlertBackupOld, Warning, Finding{
+		Why:      "A restore would lose everything since the last backup.",
+		Fix:      "Look why the backup did not run, or did not tell of itself; see docs/backup.md.",
+		Commands: []string{"go-crontab cluster backup --next-within 26h"},
+	})
+}
+
 // alerting reports a cluster in which no rule sends anything to anybody.
 func alerting(x *exam) error {
 	on, err := alert.Sends(x.db.Reader(x.ctx))

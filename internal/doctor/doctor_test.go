@@ -1125,6 +1125,9 @@ func TestTroublesOfTheCluster(t *testing.T) {
 	p.exec("INSERT INTO node_note (node, what, error, since) VALUES ('b', 'oidc', 'no route to host', 1)")
 	p.finds("oidc", Warning, "the node b has not reached the OIDC issuer since ")
 
+	p.exec("INSERT INTO setting (name, value) VALUES ('backup', ?)", fmt.Sprint(p.ago(27*time.Hour), int64(26*time.Hour)))
+	p.finds("backup", Warning, "the last backup was made at ")
+
 	for _, off := range []string{"UPDATE alert_channel SET spec = '{\"disabled\":true}'", "DELETE FROM alert_rule"} {
 		p.exec(off)
 		p.finds("alerting", Notice, "no alert rule is enabled that sends to an enabled channel")

@@ -33,7 +33,9 @@ func full(most int) *metric.Metrics {
 	meter.Claimed.Add(7)
 	m.Pools(metric.Pool{Name: "trip", Meter: meter, Stats: func() sql.Pool { return sql.Pool{Most: 8, InUse: 1} }},
 		metric.Pool{Name: "pulse", Meter: new(sql.Meter)})
-	m.Cluster(func(context.Context) (metric.Amounts, error) { return metric.Amounts{Amounts: read.Amounts{Backlog: 5}}, nil })
+	m.Cluster(func(context.Context) (metric.Amounts, error) {
+		return metric.Amounts{Amounts: read.Amounts{Backlog: 5}}, nil
+	})
 	m.Began(12 * time.Millisecond)
 	m.Ended(spec("a", "metrics"), run(job.Succeeded, time.Second))
 	m.Answered("GET", "/healthz", 200, time.Millisecond, false)

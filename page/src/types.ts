@@ -59,7 +59,7 @@ export interface AlertEmail {
   to_owner?: boolean;
 }
 
-export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew' | 'duplicate_names' | 'folder_refused' | 'expiring' | 'oidc_unreachable' | 'started' | 'succeeded';
+export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew' | 'duplicate_names' | 'folder_refused' | 'expiring' | 'oidc_unreachable' | 'backup_old' | 'started' | 'succeeded';
 
 export interface AlertFailing {
   count: number;
@@ -253,6 +253,11 @@ export interface BackfillStatus {
   left_out: number;
 }
 
+export interface Backup {
+  at: string;
+  next_within: string;
+}
+
 export interface Began {
   target: string;
   flow: string;
@@ -361,6 +366,7 @@ export interface Cluster {
   schema: number;
   session_expiry?: string;
   sessions: Session[];
+  backup?: Backup;
   folders?: Folder[];
 }
 

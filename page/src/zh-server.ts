@@ -142,6 +142,7 @@ export const alerts: Patterns = [
   [/^the clock of the node (\S+) differs from MySQL's by (\S+) \(.*$/, '节点 $1 的时钟与 MySQL 相差 $2'],
   [/^(\d+) live nodes are named (\S+): (.+)$/s, '有 $1 个在线节点同名 $2：$3'],
   [/^the node (\S+) cannot apply the folder (\S+): (.+)$/s, '节点 $1 无法应用文件夹 $2：$3'],
+  [/^the last backup was made at (\S+), and the next one was expected within (\S+)$/, '上次备份于 $1，下一次备份应在 $2 内完成'],
   [/^the token (.+) expires at (\S+)$/, '令牌 $1 将于 $2 过期'],
   [/^the TLS certificate of the node (\S+) expires at (\S+)$/, '节点 $1 的 TLS 证书将于 $2 过期'],
   [/^the TLS certificate of the node (\S+) expired at (\S+)$/, '节点 $1 的 TLS 证书已于 $2 过期'],

@@ -681,6 +681,7 @@ export const zh = {
   'Token or certificate expiring': '令牌或证书即将过期',
   'Identity provider unreachable': '身份提供方无法连接',
   'Run succeeded': '运行成功',
+  'Backup overdue': '备份逾期',
   'Node down': '节点失效',
   'A rule says which problems raise an alert, and which channels are notified.': '规则说明哪些问题触发告警，以及通知哪些渠道。',
   'Run lost': '运行丢失',

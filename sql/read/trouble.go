@@ -47,7 +47,7 @@ func (db *DB) Troubles(ctx context.Context, now job.Micros) ([]Trouble, error) {
 	}
 
 	for _, look := range []func(context.Context, job.Micros) ([]Trouble, error){
-		db.refusedFolders, db.expiringTokens, db.nodeTroubles,
+		db.refusedFolders, db.expiringTokens, db.nodeTroubles, db.oldBackup,
 	} {
 		found, err := look(ctx, now)
 		if err != nil {
@@ -79,6 +79,7 @@ func (db *DB) refusedFolders(ctx context.Context, _ job.Micros) ([]Trouble, erro
 		var folder, why string
 		err = rows.Scan(&folder, &t.Node, &why)
 		t.Event, t.About = job.AlertFolderRefused, t.Node+" "+folder
+		why = strings.Join(strings.Fields(why), " ") // it has a line for each mistake
 		t.Text = fmt.Sprintf("the node %s cannot apply the folder %s: %s", t.Node, folder, why)
 		return t, err
 	}
@@ -132,4 +133,15 @@ func (db *DB) nodeTroubles(ctx context.Context, now job.Micros) ([]Trouble, erro
 		}
 	}
 	return out, err
+}
+
+// oldBackup reports that nobody has told of the next backup in time.
+func (db *DB) oldBackup(ctx context.Context, now job.Micros) ([]Trouble, error) {
+	b, err := db.LastBackup(ctx)
+	if err != nil || b.At == 0 || now <= b.At.Add(b.Within) {
+		return nil, err
+	}
+	return []Trouble{{job.AlertBackupOld, "backup", "", fmt.Sprintf(
+		"the last backup was made at %s, and the next one was expected within %s",
+		b.At.Time().Format(time.RFC3339), b.Within)}}, nil
 }

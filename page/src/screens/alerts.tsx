@@ -33,10 +33,10 @@ const severities: Severity[] = ['info', 'warning', 'error', 'critical'];
 const toneOf: Record<Severity, Tone> = { info: 'mute', warning: 'warn', error: 'bad', critical: 'bad' };
 const severityText: Record<Severity, Text> = { info: 'info', warning: 'warning', error: 'error', critical: 'critical' };
 
-const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew', 'duplicate_names', 'folder_refused', 'expiring', 'oidc_unreachable', 'started', 'succeeded'] as const;
+const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew', 'duplicate_names', 'folder_refused', 'expiring', 'oidc_unreachable', 'backup_old', 'started', 'succeeded'] as const;
 type Event = (typeof events)[number];
 const eventText: Record<Event, Text> = {
-  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset', duplicate_names: 'Nodes with the same name', folder_refused: 'Job folder refused', expiring: 'Token or certificate expiring', oidc_unreachable: 'Identity provider unreachable', started: 'Run started', succeeded: 'Run succeeded',
+  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset', duplicate_names: 'Nodes with the same name', folder_refused: 'Job folder refused', expiring: 'Token or certificate expiring', oidc_unreachable: 'Identity provider unreachable', backup_old: 'Backup overdue', started: 'Run started', succeeded: 'Run succeeded',
 };
 const kinds = ['webhook', 'slack', 'feishu', 'dingtalk', 'wecom', 'email', 'pagerduty', 'heartbeat'] as const;
 type Kind = (typeof kinds)[number];
@@ -95,6 +95,7 @@ const scope = (r: Rule) => [...(r.apps ?? []), ...(r.jobs ?? []), ...(r.owner ? 
 
 function Rules() {
   const list = useGet<Page<Rule>>(`${base}/rules`, { every: 15_000, on: ['change'], read: upTo(most) });
+  const channels = useGet<Page<Channel>>(`${base}/channels`, { every: 15_000, read: upTo(most) }), failing = new Set(channels.data?.items.filter((c) => c.failing).map((c) => c.name));
   const items = list.data?.items ?? [], edit = (r?: Rule) => show(() => <RuleDialog rule={r} done={() => void list.reload()} />);
   return (
     <Card title={t('Rules')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New rule')}</Button>}>
@@ -105,7 +106,7 @@ function Rules() {
             <tr key={r.name}>
               <td><bdi><b>{r.name}</b></bdi> {r.disabled ? <Badge tone="mute">{t('off')}</Badge> : <Badge tone={toneOf[r.severity]}>{t(severityText[r.severity])}</Badge>}{r.description && <div class="faint small"><bdi>{r.description}</bdi></div>}{r.error && <div class="small bad-text">{r.error}</div>}</td>
               <td>{r.on.map((e) => t(eventText[e])).join(' · ')}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
-              <td>{r.channels.map((c) => <span key={c} class="tag">{c}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
+              <td>{r.channels.map((c) => <span key={c} class="tag">{c}{failing.has(c) && <> <Badge tone="warn">{t('failing')}</Badge></>}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert rule {name}?', { name: r.name }), button: t('Delete'), danger: true, text: <p>{t('It will raise no more alerts.')}</p>, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
@@ -197,7 +198,7 @@ function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>;
           {has('clock_skew') && <Field id="r-skew" label={t('Offset of at least')} error={of('clock_skew')}><Input id="r-skew" mono value={d.clock_skew} set={(clock_skew) => set({ clock_skew })} placeholder="1s" /></Field>}
         </div>
         <fieldset class="boxes"><legend>{t('Channels')}</legend>
-          {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
+          {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span>{c.failing && <Badge tone="warn">{t('failing')}</Badge>}</label>)}
           {channels.data?.items.length === 0 && <p class="faint">{t('No channels yet. Create one first.')}</p>}
           {channels.data && <Button look="quiet" icon="plus" work={newChannel}>{t('New channel')}</Button>}
           {of('channels') && <p class="error">{d.channels?.length ? <Said text={of('channels')!} /> : t('Choose at least one channel.')}</p>}</fieldset>

@@ -350,6 +350,8 @@ func (d *driver) people() {
 
 func (d *driver) nodes() {
 	must(ok(d.GetClusterWithResponse(d.ctx)).JSON200 != nil, "there is a cluster")
+	ok(d.PutBackupWithResponse(d.ctx, BackupInput{NextWithin: "26h"}))
+	must(ok(d.GetClusterWithResponse(d.ctx)).JSON200.Backup != nil, "the last backup is known")
 	ok(d.PutRetentionWithResponse(d.ctx, nil, RetentionInput{Age: to(Duration("2160h")),
 		Failures: to(Duration("8760h"))}))
 	must(*ok(d.PutAppRetentionWithResponse(d.ctx, "outside", nil, RetentionInput{Runs: to(100)})).JSON200.Runs == 100,
