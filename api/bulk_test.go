@@ -163,7 +163,7 @@ func TestBadBulk(t *testing.T) {
 	for _, c := range []struct{ query, body, want string }{
 		{"", "", "every job"}, {"dry_run=true", "", "every job"}, {"all=false", "", "every job"},
 		{"limit=3", "", "every job"}, {"app=", "", "app: is empty"}, {"app=&label=team%3Da", "", "app: is empty"},
-		{"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&state=", "", "owner: is empty"},
+		{"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&status=", "", "owner: is empty"},
 		{"app=ops&ids=", "", "ids: is empty"},
 		{"app=ops&al=true", "", "al: is not a known query parameter here; did you mean all?"},
 		{"app=ops&state=broken", "", "state: "}, {"app=ops&limit=201", "", "limit: "},
