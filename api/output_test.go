@@ -199,7 +199,7 @@ func TestLargeOutput(t *testing.T) {
 	s := start(t, nil)
 	const lines = 250_000
 	id := s.create("much", object{
-		"command": fmt.Sprintf("seq -f 'line %%.0f €' 1 %d; echo trouble >&2", lines),
+		"command": fmt.Sprintf("seq -f 'line %%.0f €' 1 %d; sleep .2; echo trouble >&2", lines),
 		"output":  object{"keep": "1MiB", "mark_stderr": true},
 	}).text("id")
 	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)

@@ -8,8 +8,9 @@ import (
 )
 
 // readApart reads stdout and stderr until both have ended. Two pipes do not tell in which order their bytes were
-// written. So whenever there are bytes from stderr, what stdout holds at that moment comes first: a command that writes
-// an error after its output has both in that order.
+// written: the one that is written first is read first, if the command is not too fast. But if the reader of stdout
+// has not caught up, what stdout holds comes before bytes from stderr: a command that writes much and then an error has
+// both in that order.
 func (c *command) readApart() {
 	out, outErr := c.pipe.SyscallConn()
 	err, errErr := c.stderr.SyscallConn()
@@ -23,11 +24,19 @@ func (c *command) readApart() {
 	go func() {
 		defer close(other)
 		c.kept.readStream(err, func(fd nonblocking) error {
-			c.kept.drain(stdout)
+			if c.kept.apart.behind {
+				c.kept.drain(stdout)
+			}
 			return c.kept.readOf(fd, true)
 		})
 	}()
-	c.kept.readStream(out, func(fd nonblocking) error { return c.kept.readOf(fd, false) })
+
+	c.kept.readStream(out, func(fd nonblocking) error {
+		came := c.kept.came
+		err := c.kept.readOf(fd, false)
+		c.kept.apart.behind = c.kept.came-came == readSize
+		return err
+	})
 	<-other
 }
 

@@ -31,8 +31,12 @@ type output struct {
 // apart is for a command whose stdout and stderr are read apart.
 type apart struct {
 	mu     sync.Mutex // held to read from either stream and take the bytes
+	behind bool       // the last read from stdout was full, so it may hold more
 	hiding *masking   // of stderr
 }
+
+// readSize is the size of a read that does not go directly into a buffer.
+const readSize = 4 << 10
 
 // ends holds up to limit bytes: the latest ones once it is full.
 type ends struct {
@@ -97,7 +101,7 @@ func (o *output) read(r io.Reader) error {
 
 // readHiding reads once, and keeps the bytes that the masking passes on.
 func (o *output) readHiding(r io.Reader) error {
-	var buffer [4 << 10]byte
+	var buffer [readSize]byte
 	n, err := r.Read(buffer[:])
 	o.came += int64(n)
 	o.take(o.hiding.next(nil, buffer[:n]), false)
@@ -107,7 +111,7 @@ func (o *output) readHiding(r io.Reader) error {
 // readOf reads once from one of two streams. A secret that a command writes to both, half to each, is not hidden. The
 // lock must be held if both are being read.
 func (o *output) readOf(r io.Reader, stderr bool) error {
-	var buffer [4 << 10]byte
+	var buffer [readSize]byte
 	n, err := r.Read(buffer[:])
 	n = max(n, 0)
 	p, hiding := buffer[:n], o.hiding

@@ -193,7 +193,7 @@ test('nodes die one after the other, then all: the page keeps what it shows, and
 
 test('a large output with a gap: true line numbers, find in context, stderr, times and links to lines', limit, async () => {
   const { page, wrong, context } = await someone();
-  const r = await run(`seq -f 'line %.0f of many, with some more words to make it longer' 1 40000; sleep .3; echo 'error: no such table' >&2; echo the end; exit 3`, { output: { keep: '256KiB', mark_stderr: true } });
+  const r = await run(`seq -f 'line %.0f of many, with some more words to make it longer' 1 40000; sleep .3; echo 'error: no such table' >&2; sleep .3; echo the end; exit 3`, { output: { keep: '256KiB', mark_stderr: true } });
   await over(r.id);
   await go(`/runs/${r.id}`, page);
   const out = page.getByRole('log');
