@@ -129,7 +129,7 @@ minutes.`,
 	flags.String("bytes", "",
 		"keep only the latest records of each job with at most this much output, such as 1GiB")
 	flags.String("failures", "",
-		"keep records of unsuccessful runs at least this long, such as 8760h")
+		"keep records of unsuccessful runs at least this long, such as 365d")
 	flags.Bool("archive", false,
 		"remove a record only after the archive command has it (serve --archive-command)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -57,7 +57,7 @@ be read on the network`)
 		"URL at which browsers reach the cluster, such as https://cron.example.com (default the --listen address)")
 
 	durationVar(flags, &a.loginLife, "login-life", api.DefaultLoginLife,
-		"how long a browser stays signed in, 1m to 2160h")
+		"how long a browser stays signed in, 1m to 90d")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
 		"most requests a second for each token, 0 for no limit; bursts may use five seconds' worth at once")
 
@@ -112,7 +112,7 @@ func (a *accessSettings) check(listen string) error {
 	case a.insecureHTTP && a.secured():
 		return usageError("--insecure-http and --tls-cert cannot be combined")
 	case a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour:
-		return usageError("--login-life %s: want 1m to 2160h", a.loginLife)
+		return usageError("--login-life %s: want 1m to 90d", a.loginLife)
 	case a.oidc.Recheck < time.Minute || a.oidc.Recheck > 24*time.Hour:
 		return usageError("--oidc-recheck %s: want 1m to 24h", a.oidc.Recheck)
 	case a.rate < 0 || a.rate > 1_000_000:

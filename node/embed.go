@@ -75,9 +75,24 @@ func (n *Node) Name() string { return n.cfg.Name }
 func (n *Node) Ready() error {
 	l := n.life.Load()
 	if l == nil {
-		return errors.New("the node has not joined: it is starting, has lost its session, or cannot use MySQL")
+		return n.notJoined()
 	}
 	return l.notReady()
+}
+
+// notJoined returns the reason why the node has no session. Probes show it to anybody, so it does not
+// have the address of MySQL.
+func (n *Node) notJoined() error {
+	switch why := n.waitsFor.Load(); {
+	case why == nil && n.outage.On():
+		return errors.New("MySQL does not respond")
+	case why == nil:
+		return errors.New("the node is starting, or joins again")
+	case sql.IsDown(*why):
+		return errors.New("MySQL does not respond")
+	default:
+		return *why
+	}
 }
 
 // readyLook is the pause between checks for a session.

@@ -54,9 +54,10 @@ type Node struct {
 	mu        sync.Mutex
 	recorders []*result.Recorder // of this and earlier sessions, as long as they have unwritten ends
 
-	life    atomic.Pointer[life]
-	started atomic.Bool
-	over    chan struct{} // closed when Run has returned
+	life     atomic.Pointer[life]
+	waitsFor atomic.Pointer[error] // why it cannot use MySQL yet; nil: it can
+	started  atomic.Bool
+	over     chan struct{} // closed when Run has returned
 }
 
 // Pool sizes. The trip's pool serves up to four start transactions, a dozen loops and the secret
@@ -256,9 +257,11 @@ func (n *Node) firstReading(ctx context.Context) error {
 			err = session.ReadClock(ctx, n.pulse, n.clock)
 		}
 		if err == nil || errors.Is(err, sql.ErrRefuseJoin) {
+			n.waitsFor.Store(nil)
 			return err
 		}
 
+		n.waitsFor.Store(&err)
 		n.log.Warn("MySQL is not ready for this node yet, trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():

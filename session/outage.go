@@ -35,6 +35,13 @@ func (o *Outage) Begin(err error, stops, kills time.Time, executing int) {
 	}
 }
 
+// On reports whether MySQL does not answer.
+func (o *Outage) On() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.since.IsZero()
+}
+
 // Lost counts runs of this node that were lost.
 func (o *Outage) Lost(n int) {
 	o.mu.Lock()

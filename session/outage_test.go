@@ -25,7 +25,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		o.Lost(2)
-		if !o.End() || o.End() {
+		if !o.On() || !o.End() || o.End() || o.On() {
 			t.Error("want an end, once")
 		}
 
