@@ -310,7 +310,7 @@ test('what is upcoming: lists, the week, the heat map with its herds, and the fe
 });
 
 test('alerts: a channel that is tested, a rule, and a silence', limit, async () => {
-  await go('/activity/alerts/channels');
+  await go('/alerts/channels');
   await button('New channel').first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).fill('ops chat');
@@ -342,7 +342,7 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await until('it is over', async () => (await cluster.api('GET', '/api/v1/alerts/silences')).items.length === 0);
   const counted = '**/api/v1/alerts/summary'; // a cluster on which too much went wrong once
   await page.route(counted, (route) => route.fulfill({ json: { firing: 0, deliveries: {}, lost: 3, template_failures: 1 } }));
-  await go('/activity/alerts');
+  await go('/alerts');
   await page.getByText('3 events were dropped because there were too many. A template failed once').waitFor();
   await page.unroute(counted);
   quiet();
@@ -371,8 +371,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 async function screens(): Promise<string[]> {
   const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat'), id = items[0].id;
   const runs = await cluster.api('GET', '/api/v1/runs?state=ended&limit=1');
-  return ['/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/upcoming?span=week', '/timeline', '/timeline/week', '/cluster',
-    '/activity', '/activity/alerts', '/activity/alerts/rules', '/activity/alerts/channels', '/activity/alerts/silences', '/activity/pauses', '/activity/calendars', '/activity/groups', '/activity/secrets', '/activity/tokens'];
+  return ['/', '/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/upcoming?span=week', '/timeline', '/timeline/slots', '/timeline/week', '/cluster',
+    '/audit', '/alerts', '/alerts/rules', '/alerts/channels', '/alerts/silences', '/settings/pauses', '/settings/calendars', '/settings/groups', '/settings/secrets', '/settings/tokens', '/settings', '/settings/retention'];
 }
 
 for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: true }, narrow: { narrow: true }, 'Chinese, dark, narrow': { zh: true, dark: true, narrow: true } })) {
@@ -386,9 +386,9 @@ for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: tru
       if (over > 0) found.push(`${path}: ${over} pixels wider than the window`);
       if (looks.zh) {
         const h1 = await v.page.locator('h1').first().innerText();
-        if (/^(Jobs|Runs|Upcoming|Timeline|Cluster|Activity|New job)$/.test(h1)) found.push(`${path}: its title is English: ${h1}`);
+        if (/^(Overview|Jobs|Runs|Upcoming|Timeline|Cluster|Alerts|Audit|Settings|New job)$/.test(h1)) found.push(`${path}: its title is English: ${h1}`);
       }
-      if (looks.narrow && !['/jobs', '/jobs/new', '/runs', '/cluster', '/activity'].includes(path)) continue; // what is wide shows the same
+      if (looks.narrow && !['/', '/jobs', '/jobs/new', '/runs', '/timeline/slots', '/cluster', '/audit'].includes(path)) continue; // what is wide shows the same
       await v.page.evaluate(axe);
       const result = await v.page.evaluate(() => (window as any).axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
       for (const x of result.violations) found.push(`${path}: ${x.id}: ${x.nodes.slice(0, 2).map((n: { html: string; any: { message: string }[] }) => n.html.slice(0, 120) + ' ' + (n.any[0]?.message ?? '').slice(0, 120)).join(' | ')}`);

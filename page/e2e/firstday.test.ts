@@ -226,7 +226,7 @@ test('deleted jobs: which there were, their records and what they were', limit, 
   await cluster.api('POST', `/api/v1/jobs/${j.id}/run`, {});
   await until('it ran', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&state=ended`)).items[0]);
   await cluster.api('DELETE', `/api/v1/jobs/${j.id}`);
-  await go('/activity', page);
+  await go('/audit', page);
   await page.getByRole('button', { name: 'Deleted jobs' }).click();
   await page.getByRole('link', { name: 'gone for good' }).click();
   await page.getByRole('heading', { name: 'gone for good' }).waitFor();

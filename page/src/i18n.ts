@@ -30,6 +30,12 @@ export const begin = () => speak(wanted());
 /** Texts in the singular, by the plural. */
 const ones: Partial<Record<Text, string>> = {
   '{n} jobs': '1 job',
+  '{n} jobs are failing': '1 job is failing',
+  '{n} active alerts': '1 active alert',
+  '{n} nodes gone': '1 node gone',
+  '{n} runs lost': '1 run lost',
+  '{n} messages unsent': '1 message unsent',
+  'Without {n} jobs that run more often than hourly.': 'Without 1 job that runs more often than hourly.',
   '{n} days': '1 day',
   '{n} days changed': '1 day changed',
   'It applies to runs that have not started, of all {n} jobs with this calendar.': 'It applies to runs that have not started, of the one job with this calendar.',
