@@ -78,10 +78,10 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestPage holds the table of codes in docs/api.md against the sentences.
+// TestPage holds the table of codes in docs/internals/codes.md against the sentences.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/api.md")
+	page, err := os.ReadFile("../../docs/internals/codes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPage(t *testing.T) {
 	}
 
 	if !strings.Contains(string(page), "\n\n"+table) {
-		t.Errorf("docs/api.md lacks this table:\n%s", table)
+		t.Errorf("docs/internals/codes.md lacks this table:\n%s", table)
 	}
 }
 
