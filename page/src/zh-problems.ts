@@ -1,5 +1,5 @@
 // What is wrong with fields, what definitions are warned of, and what an import says about crontabs, in Chinese, by code:
-// $1 and so on are the values. The codes and their English are those of job/problem; docs/api.md lists them, and a test in
+// $1 and so on are the values. The codes and their English are those of job/problem; docs/internals/codes.md lists them, and a test in
 // job/problem holds the three together.
 export const sentences: Record<string, string> = {
   empty: '不能为空',
