@@ -104,9 +104,10 @@ function Strip({ j, from, to }: { j: JobSlots; from: number; to: number }) {
   const left = (at: string) => `${(100 * (ms(at) - from)) / (to - from)}%`;
   return (
     <div class="strip" role="group" aria-label={t('Scheduled times of {job}', { job: j.job })}>
-      {j.slots?.map((s) => {
+      {j.slots?.map((s, i) => {
+        const next = j.slots![i + 1], room = next && `max(2px, ${(100 * (ms(next.due) - ms(s.due))) / (to - from)}%)`; // no tick covers the next one
         const label = `${stamp(s.due)} · ${slotText(s.state)}${s.again ? ` · ${t('rerun: {result}', { result: t(outcomeText[s.again]) })}` : ''}`;
-        return <button key={s.due} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due) }} aria-label={label} title={label} onClick={() => open(j, s)} />;
+        return <button key={s.due} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due), maxWidth: room }} aria-label={label} title={label} onClick={() => open(j, s)} />;
       })}
       {j.buckets?.map((b) => <Part key={b.from} j={j} b={b} left={left(b.from)} width={`${(100 * (ms(b.to) - ms(b.from))) / (to - from)}%`} />)}
     </div>
