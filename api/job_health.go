@@ -15,10 +15,12 @@ import (
 const withLastRuns = "last_runs"
 
 const (
-	// listedRuns are the latest runs of a job that a list shows, and from which health is judged.
-	listedRuns = 12
+	// judgedRuns are the latest runs of a job from which its health is judged.
+	judgedRuns = 4
 	// streakRuns are those that are read if all of these went wrong, to count the failures.
-	streakRuns = 100
+	streakRuns = 50
+	// listedRuns are those that a list shows.
+	listedRuns = 12
 	// lateAfter is how long after a due time a job that nothing holds up is late.
 	lateAfter = 10 * time.Second
 )
@@ -56,10 +58,10 @@ func streakOf(runs []read.RecentRun) (s streak) {
 	return s
 }
 
-// recentOf reads the latest runs of jobs. For jobs whose latest runs all went wrong, or say nothing,
-// it reads more of them.
-func recentOf(ctx context.Context, db *read.DB, ids []int64) (map[int64]*read.Recent, error) {
-	recent, err := db.RecentRuns(ctx, ids, listedRuns)
+// recentOf reads the latest n runs of jobs. For jobs whose latest runs all went wrong, or say
+// nothing, it reads more of them.
+func recentOf(ctx context.Context, db *read.DB, ids []int64, n int) (map[int64]*read.Recent, error) {
+	recent, err := db.RecentRuns(ctx, ids, n)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,11 @@ func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*
 		return nil, err
 	}
 
-	recent, err := recentOf(ctx, s.cfg.DB, ids)
+	n := judgedRuns
+	if lastRuns {
+		n = listedRuns
+	}
+	recent, err := recentOf(ctx, s.cfg.DB, ids, n)
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) 
 	}
 	return r.object(r.console, raw, n.Name, func() error {
 		r.printf("%s is %s%s\n", plain(n.Name), n.State, n.work())
-		if n.State == "absent" && n.Cordoned {
+		if len(n.Sessions) == 0 && n.Cordoned {
 			r.notef("The cluster has no node of this name now. The cordon applies when it joins.\n")
 		}
 		return nil

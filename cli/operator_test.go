@@ -108,16 +108,17 @@ func (s *server) status() {
 	s.wants(2, "run rerun", "--from is missing")
 	s.wants(2, "run rerun --from -1h", "add --yes")
 	s.wants(2, "run rerun 7 --from -1h", "cannot be combined")
-	s.wants(4, "run rerun 7 --yes", "there is no such ended run", "1 run cannot run again")
+	s.wants(3, "run rerun 7 --yes")
 	s.wants(0, "run rerun --from -1h --job night/backup --dry-run", "night/backup", "failed would run again")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 	s.wants(0, "run rerun --from -1h --app night --yes", "night/backup", "failed runs again")
 	await(s.t, "it is over", 10*time.Second, func() bool {
-		return strings.Contains(squeezed(s.ask("status", "--app", "night").out), "night/backup OK since")
+		return strings.Contains(squeezed(s.ask("status", "--app", "night").out), "night/backup OK for")
 	})
 	s.wants(0, "run rerun --from -1h --yes", "No failed runs match")
+	s.wants(4, "run rerun night/backup --yes", "it ended succeeded", "1 run cannot run again")
 	s.wants(0, "job rm night/backup --yes")
 }
 

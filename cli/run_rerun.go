@@ -23,12 +23,13 @@ type rerunFlags struct {
 func runRerun(c *console) *cobra.Command {
 	var f rerunFlags
 	cmd := &cobra.Command{
-		Use: "rerun {RUN... | --from TIME [FILTER]}", Short: "Run failed due times again",
-		Long: `Run the due times of failed runs again: of the given runs, or of all runs that failed, timed out or
-were lost since a time. A due time whose last run succeeded or has not ended does not run again.
---dry-run lists the runs.`,
+		Use: "rerun [RUN…]", Short: "Run failed due times again",
+		Long: `Run the due times of failed runs again: of the given runs (their ids, or jobs for their latest
+runs), or with --from of all runs that failed, timed out or were lost since then. A due time whose
+last run succeeded or has not ended does not run again. --dry-run lists the runs.`,
 		Example: "  go-crontab run rerun --from -24h --app billing --dry-run\n" +
 			"  go-crontab run rerun --from \"2027-01-31 02:00\" --job backup --yes\n  go-crontab run rerun 274877906951",
+		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)
@@ -60,7 +61,7 @@ func (r *remote) rerunQuery(ctx context.Context, f *rerunFlags, runs []string) (
 	case len(runs) > 0 && filtered:
 		return nil, usageError("a run and a filter cannot be combined; use one of the two")
 	case len(runs) > 0:
-		return url.Values{"ids": {strings.Join(runs, ",")}}, nil
+		return r.namedRuns(ctx, runs)
 	case f.from == "":
 		return nil, usageError(`--from is missing: give a time such as --from -24h, or the ids of runs`)
 	}
@@ -85,6 +86,19 @@ func (r *remote) rerunQuery(ctx context.Context, f *rerunFlags, runs []string) (
 		q.Set("job_id", j.ID)
 	}
 	return q, nil
+}
+
+// namedRuns selects runs by their ids, and by jobs whose latest runs they are.
+func (r *remote) namedRuns(ctx context.Context, names []string) (url.Values, error) {
+	var ids []string
+	for _, name := range names {
+		run, _, err := findRun(ctx, r, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, run.ID)
+	}
+	return url.Values{"ids": {strings.Join(ids, ",")}}, nil
 }
 
 const rerunPath = "/api/v1/bulk/rerun"

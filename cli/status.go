@@ -153,7 +153,7 @@ func (n *nodeView) since(now time.Time) string {
 	if n.Gone == nil {
 		return ""
 	}
-	text := " since " + relative(n.Gone, now)
+	text := " for " + rough(now.Sub(*n.Gone))
 	if n.Lost > 0 {
 		text += ", " + counted(int(n.Lost), "run") + " lost with it"
 	}
@@ -216,8 +216,8 @@ func nowCell(j *view.JobStat, now time.Time) cell {
 		return cell{"deleted", faint}
 	case j.Health == nil:
 		return cell{}
-	case j.Health.Code == view.HealthOK && j.LastFailure.Recovered != nil:
-		return cell{"OK since " + relative(j.LastFailure.Recovered, now), green}
+	case j.LastFailure.Recovered != nil && (j.Health.Code == view.HealthOK || j.Health.Code == view.HealthRunning):
+		return cell{"OK for " + rough(now.Sub(*j.LastFailure.Recovered)), green}
 	}
 	return healthCell(j.Health)
 }

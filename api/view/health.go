@@ -26,7 +26,7 @@ type Health struct {
 	Code     HealthCode `json:"code" enum:"broken,failing,late,waiting,paused,running,ok,never" doc:"The worst that is true of the job. A job whose last final run did not succeed is 'failing' until a run succeeds, also while it is running, waiting or paused."`
 	Text     string     `json:"text" doc:"The same for people, such as 'Failing (12×)'. Its wording may change between versions."`
 	Failures int        `json:"failures,omitempty" doc:"How many due times in a row went wrong, with 'failing'."`
-	AtLeast  bool       `json:"at_least,omitempty" doc:"Whether there may be more of them: only the latest 100 runs are counted."`
+	AtLeast  bool       `json:"at_least,omitempty" doc:"Whether there may be more of them: only the latest 50 runs are counted."`
 	Outcome  string     `json:"outcome,omitempty" doc:"The outcome of the last final run that was not skipped or superseded."`
 	RunID    string     `json:"run_id,omitempty" doc:"The id of that run."`
 	Since    *time.Time `json:"since,omitempty" doc:"The due time of the first of the failures in a row; the earliest due time that is late or waits; when the pause began; or when the run began that executes."`

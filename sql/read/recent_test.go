@@ -69,7 +69,7 @@ func TestWindow(t *testing.T) {
 
 	f.readsAtMost(100, "the failures of a window", func() {
 		failed, since, err := f.db.FailuresOfWindow(f.Context(), w)
-		if got := ids(failed, func(r *Fared) int64 { return r.Run }); got != "14998 9999 5000" || since != w.From || err != nil {
+		if got := ids(failed, func(r *Fared) int64 { return r.Run }); got != "19997 14998 9999 5000" || since != w.From || err != nil {
 			t.Errorf("got %s since %d, %v", got, since, err)
 		}
 	})
