@@ -47,7 +47,8 @@ test('add a job from an example, with a preview while typing, and see it fire li
   await page.getByRole('link', { name: 'Create the first job' }).click();
   await button('A command every 10 seconds').click();
   await page.getByLabel('Interval', { exact: true }).fill('2x');
-  await seen(/duration/i); // at the field, before anything is saved
+  await page.getByLabel('Interval', { exact: true }).blur();
+  await seen(/duration/i); // at the field once it was left, before anything is saved
   await page.getByLabel('Interval', { exact: true }).fill('2s');
   await page.getByText(/^every 2 seconds/).waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/jobs')).items.length, 0, 'nothing is saved before it is confirmed');
@@ -131,9 +132,9 @@ test('backfill a range', limit, async () => {
   const j = await cluster.job({ name: 'daily', schedule: '0 * * * *', command: 'echo $GOCRONTAB_DUE' });
   await go(`/jobs/${j.id}`);
   await button('Backfill').first().click();
-  const dialog = page.getByRole('dialog'), from = await dialog.getByLabel('From').inputValue();
-  await dialog.getByLabel('From').fill(new Date(Date.parse(from.replace(' ', 'T') + ':00Z') - 3 * 3600_000).toISOString().slice(0, 16).replace('T', ' '));
-  await dialog.getByText(/^[345] scheduled times in this range/).waitFor();
+  const dialog = page.getByRole('dialog'), to = await dialog.getByLabel('To', { exact: true }).inputValue();
+  await dialog.getByLabel('From').fill(new Date(Date.parse(to.slice(0, 16) + ':00Z') - 4 * 3600_000).toISOString().slice(0, 16));
+  await dialog.getByText(/^[345] scheduled times will run/).waitFor();
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await page.waitForURL(/\/backfills/);
   await seen('done');
@@ -354,6 +355,7 @@ test('in Chinese: the words of schedules, and what the server refuses', limit, a
   await v.page.locator('#f-schedule').fill('30 2 * * mon-fri');
   await v.page.getByText(/^每个工作日 02:30/).waitFor();
   await v.page.locator('#f-schedule').fill('61 * * * *');
+  await v.page.locator('#f-schedule').blur();
   await v.page.locator('.field.wrong').getByText('不在 0 与 59 之间', { exact: false }).waitFor();
   const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat');
   if (items[0]) {

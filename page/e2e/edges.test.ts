@@ -108,7 +108,7 @@ test('whoever presses again after no answer repeats the request; after an answer
   await go(`/jobs/${j.id}`, page);
   await failFirst(`**/api/v1/jobs/${j.id}/backfill`, 503);
   await page.locator('.head').getByRole('button', { name: 'Backfill' }).click();
-  await dialog.getByLabel('From').fill(`${new Date().getFullYear() - 1}-01-01 00:00`); // there is a scheduled time in it
+  await dialog.getByLabel('From').fill(`${new Date().getFullYear() - 1}-01-01T00:00`); // there is a scheduled time in it
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await dialog.getByText('Try again.').waitFor();
   await dialog.getByRole('button', { name: 'Start backfill' }).click();

@@ -55,6 +55,7 @@ const ones: Partial<Record<Text, string>> = {
   'A template failed {n} times, so the default text was sent.': 'A template failed once, so the default text was sent.',
   '{n} runs of one job': '1 run',
   '{n} runs of {jobs} jobs': '1 run of {jobs} jobs',
+  '{n} values above {top} are drawn at the top.': '1 value above {top} is drawn at the top.',
   '{n} runs started again': '1 run started again',
   '{n} scheduled times will run again.': '1 scheduled time will run again.',
   '{n} scheduled times will run.': '1 scheduled time will run.',

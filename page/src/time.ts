@@ -122,3 +122,6 @@ export function size(bytes: number): string {
   while (n >= 1024 && i < 4) { n /= 1024; i++; }
   return `${unit(n, 1)} ${['KiB', 'MiB', 'GiB', 'TiB', 'PiB'][i]}`;
 }
+
+/** Durations with fractions in a text of the server, as the page shows them. */
+export const inSpans = (text: string) => text.replace(/\b(?:\d+h)?(?:\d+m)?\d+\.\d+m?s\b/g, (d) => span(milliseconds(d)!));

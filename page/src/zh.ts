@@ -616,6 +616,7 @@ export const zh = {
   'All {n} scheduled times in this range have succeeded.': '此范围内的 {n} 个计划时间都已成功。',
   '{n} scheduled times will run.': '将运行 {n} 个计划时间。',
   'Click a scheduled time to see why it ran, or why it did not.': '点击计划时间，查看它为何运行或为何没有运行。',
+  '{n} values above {top} are drawn at the top.': '{n} 个大于 {top} 的值画在顶端。',
   'Another time': '其他时间',
   'Previous': '上一次',
   'Next': '下一次',

@@ -217,10 +217,11 @@ export function RerunFailed({ filter, done }: { filter: RerunFilter; done?: () =
 }
 
 function RerunDialog({ filter, done }: { filter: RerunFilter; done?: () => void }) {
-  const [range] = useState(() => ({ from: filter.from || new Date(now() - day).toISOString(), to: filter.to || new Date(now()).toISOString() }));
+  const [between] = useState(() => ({ from: filter.from || new Date(now() - day).toISOString(), to: filter.to || new Date(now()).toISOString() }));
+  const [begin, end] = range(between.from, between.to);
   const [would, setWould] = useState<Rerun>(), [problem, setProblem] = useState<Problem>();
   const [keys] = useState(() => new Map<string, Record<string, string>>()); // by cursor: a second press repeats the same requests
-  const path = (dry: boolean, cursor = '') => `/api/v1/bulk/rerun${query({ ...filter, ...range, dry_run: dry, cursor })}`;
+  const path = (dry: boolean, cursor = '') => `/api/v1/bulk/rerun${query({ ...filter, ...between, dry_run: dry, cursor })}`;
   useEffect(() => { post<Rerun>(path(true)).then(setWould, setProblem); }, []);
 
   const work = async () => {
@@ -243,7 +244,7 @@ function RerunDialog({ filter, done }: { filter: RerunFilter; done?: () => void 
   return (
     <Dialog title={filter.app ? t('Rerun what failed in {app}?', { app: filter.app }) : t('Rerun what failed?')} close={closeDialog}>
       <div class="body">
-        <p class="faint">{t('Scheduled {from} – {to}. Each run gets its original scheduled time.', { from: brief(range.from), to: brief(range.to) })}</p>
+        <p class="faint">{t('Scheduled {from} – {to}. Each run gets its original scheduled time.', { from: begin, to: end })}</p>
         {would ? <WouldRerun would={would} /> : !problem && <Loading rows={3} />}
         {problem && <ProblemBox problem={problem} />}
       </div>

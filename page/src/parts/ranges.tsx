@@ -16,13 +16,14 @@ function wall(daysAgo: number, time: string, zone: string): number {
   return ms(instantOf(`${new Date(noon).toISOString().slice(0, 10)} ${time}`, zone)!);
 }
 
-const last = (hours: number) => (): Span => ({ from: iso(now() - hours * hour), to: iso(now()) });
+const minute = (at: number) => Math.floor(at / 60_000) * 60_000; // fields without seconds are easier to read
+const last = (hours: number) => (): Span => ({ from: iso(minute(now() - hours * hour)), to: iso(minute(now())) });
 
 export const pastRanges: { id: string; text: Text; of: (zone: string) => Span }[] = [
   { id: 'hour', text: 'Last hour', of: last(1) },
   { id: 'day', text: 'Last 24 hours', of: last(24) },
-  { id: 'night', text: 'Last night', of: (zone) => ({ from: iso(wall(1, '20:00', zone)), to: iso(Math.min(now(), wall(0, '08:00', zone))) }) },
-  { id: 'today', text: 'Today', of: (zone) => ({ from: iso(wall(0, '00:00', zone)), to: iso(now()) }) },
+  { id: 'night', text: 'Last night', of: (zone) => ({ from: iso(wall(1, '20:00', zone)), to: iso(Math.min(minute(now()), wall(0, '08:00', zone))) }) },
+  { id: 'today', text: 'Today', of: (zone) => ({ from: iso(wall(0, '00:00', zone)), to: iso(minute(now())) }) },
   { id: 'yesterday', text: 'Yesterday', of: (zone) => ({ from: iso(wall(1, '00:00', zone)), to: iso(wall(0, '00:00', zone) - 1000) }) },
   { id: 'week', text: 'Last 7 days', of: last(7 * 24) },
 ];

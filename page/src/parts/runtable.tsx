@@ -50,7 +50,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
               <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
-              {killable && <td class="num">{canKill(r) && <Button look="quiet" icon="stop" aria-label={t('Kill this run of {job}', { job: r.job })} title={t('Kill')} work={() => killRun(r, () => undefined)} />}</td>}
+              {killable && <td class="num">{canKill(r) && <Button look="quiet" icon="stop" class="inrow" aria-label={t('Kill this run of {job}', { job: r.job })} work={() => killRun(r, () => undefined)}><span class="thin-hide">{t('Kill')}</span></Button>}</td>}
             </tr>
           ))}
         </tbody>

@@ -2,7 +2,7 @@ import { query } from '../api';
 import { explained, t } from '../i18n';
 import { useGet } from '../live';
 import { Link } from '../router';
-import { inZone, stamp, zoneShown } from '../time';
+import { inSpans, inZone, stamp, zoneShown } from '../time';
 import type { Explanation } from '../types';
 import { closeDialog, Dialog, Loading, Notice, OutcomeBadge, ProblemBox, show, When } from './basic';
 
@@ -17,7 +17,7 @@ function WhyDialog({ job, due, zone }: { job: { id: string; name: string }; due:
       <div class="body">
         {problem && <ProblemBox problem={problem} />}
         {loading && <Loading rows={2} />}
-        {e && said && <Notice look={e.cause === 'succeeded' ? 'good' : 'warn'} icon="question"><b>{inZone(said)}</b>{said !== e.answer && <p class="faint small" lang="en">{inZone(e.answer)}</p>}</Notice>}
+        {e && said && <Notice look={e.cause === 'succeeded' ? 'good' : 'warn'} icon="question"><b>{inSpans(inZone(said, zone))}</b>{said !== e.answer && <p class="faint small" lang="en">{inSpans(inZone(e.answer, zone))}</p>}</Notice>}
         {e?.runs && <ul>{e.runs.map((r) => <li key={r.id}><Link to={`/runs/${r.id}`} onClick={closeDialog}><When at={r.started ?? r.due} /> <OutcomeBadge run={r} /></Link> <span class="faint small">{r.node}</span></li>)}</ul>}
       </div>
       <footer><Link class="button" to={`/jobs/${job.id}/why${query({ at: due })}`} onClick={closeDialog}>{t('More')}</Link></footer>

@@ -137,7 +137,7 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
       <div class="body">
         <p class="faint">{t('Run missed or past times again. Each run gets its original scheduled time.')}</p>
         <RangeChips value={preset} set={choose} />
-        <div class="fields">
+        <div class="fields moments">
           <Moment id="from" label={t('From')} at={from} zone={zone} set={(at) => { setFrom(at); setPreset(''); }} error={error('from')} />
           <Moment id="to" label={t('To')} at={to} zone={zone} set={(at) => { setTo(at); setPreset(''); }} error={error('to') ?? (backwards ? t('The end is before the beginning.') : ahead ? t('The end is in the future.') : undefined)} />
           <Field id="parallel" label={t('Parallel runs')} error={error('parallel')}><input id="parallel" type="number" min={1} max={100} value={parallel} onInput={(e) => setParallel(e.currentTarget.value)} /></Field>

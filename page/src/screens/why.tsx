@@ -1,4 +1,4 @@
-import { query } from '../api';
+import { get, now, query } from '../api';
 import { explained, t } from '../i18n';
 import { useGet } from '../live';
 import { Button, Card, Empty, Loading, Notice, ProblemBox, Range, When } from '../parts/basic';
@@ -7,15 +7,14 @@ import { Moment, pastRange, RangeChips } from '../parts/ranges';
 import { RunTable } from '../parts/runtable';
 import { SlotBadge, slotsPath, slotText, slotTone, type OfJob } from '../parts/slots';
 import { here, Link, setQuery } from '../router';
-import { inZone, ms, stamp, zoneShown } from '../time';
-import { useMemo } from 'preact/hooks';
+import { inSpans, inZone, ms, stamp, zoneShown } from '../time';
 import type { Explanation, Job, JobSlots, Slot, SlotBucket } from '../types';
 
 /** Why a job ran, or did not run, at some time: its recent due times to click on, and the answer for one of them. */
 export function Why({ job: j }: { job: Job }) {
   const zone = j.timezone ?? zoneShown(), q = here.value.search;
   const asked = q.get('at') ?? '', preset = q.get('range') ?? (q.get('from') ? '' : 'week');
-  const range = useMemo(() => pastRange(preset, zone) ?? { from: q.get('from') ?? '', to: q.get('to') ?? '' }, [preset, q.get('from'), q.get('to'), zone]);
+  const between: Between = () => pastRange(preset, zone) ?? { from: q.get('from') ?? '', to: q.get('to') ?? '' };
   const choose = (id: string) => setQuery({ range: id, from: undefined, to: undefined, at: undefined });
 
   return (
@@ -26,7 +25,7 @@ export function Why({ job: j }: { job: Job }) {
           <span class="faint grow">{t('Click a scheduled time to see why it ran, or why it did not.')} {zone !== zoneShown() && t('Times are in {zone}.', { zone })}</span>
           <Moment id="why-at" label={t('Another time')} at={asked} zone={zone} set={(at) => setQuery({ at })} />
         </div>
-        {range.from && range.to && <SlotList job={j} from={range.from} to={range.to} zone={zone} asked={asked} />}
+        <SlotList job={j} name={preset || `${q.get('from')} ${q.get('to')}`} between={between} zone={zone} asked={asked} />
       </Card>
     </div>
   );
@@ -48,7 +47,7 @@ function Answer({ job: j, at, zone }: { job: Job; at: string; zone: string }) {
     </>}>
       <div class="in stack">
         <Notice look={look === 'good' ? 'good' : look === 'plain' ? undefined : 'warn'} icon="question">
-          <b>{inZone(said, zone)}</b>{said !== e.answer && <p class="faint small" lang="en">{inZone(e.answer, zone)}</p>}
+          <b>{inSpans(inZone(said, zone))}</b>{said !== e.answer && <p class="faint small" lang="en">{inSpans(inZone(e.answer, zone))}</p>}
           <div class="row">
             {e.calendar && <Link to={`/settings/calendars/${encodeURIComponent(e.calendar.name)}`}>{t('Calendar')}: {e.calendar.name}</Link>}
             {e.waiting?.group && <Link to={`/jobs?group=${encodeURIComponent(e.waiting.group)}`}>{t('Group')}: {e.waiting.group}</Link>}
@@ -63,8 +62,15 @@ function Answer({ job: j, at, zone }: { job: Job; at: string; zone: string }) {
 
 const mostSlots = 300;
 
-function SlotList({ job: j, from, to, zone, asked }: { job: Job; from: string; to: string; zone: string; asked: string }) {
-  const { data, problem, loading, reload } = useGet<OfJob>(slotsPath(j.id, from, to, mostSlots), { every: 30_000, on: ['run'], job: j.id });
+/** The due times of a range. Some ranges end now, so each question has its own. */
+type Between = () => { from: string; to: string };
+
+function SlotList({ job: j, name, between, zone, asked }: { job: Job; name: string; between: Between; zone: string; asked: string }) {
+  const read = async (_: string, stop: AbortSignal) => {
+    const { from, to } = between(), live = now() - ms(to) < 60_000;
+    return { data: await get<OfJob>(slotsPath(j.id, from, live ? new Date(now()).toISOString() : to, mostSlots), stop), etag: '' };
+  };
+  const { data, problem, loading, reload } = useGet<OfJob>(`${name} ${zone}`, { every: 30_000, on: ['run'], job: j.id, always: true, read });
   if (problem) return <ProblemBox problem={problem} again={reload} />;
   if (loading) return <Loading rows={6} />;
 
