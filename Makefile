@@ -74,6 +74,7 @@ test-mysql: deps ## Run the tests that use a database, and a cut of the faults, 
 lint: ## Check formatting, go vet, staticcheck
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted, run make fmt:" $$files >&2; exit 1; }
 	$(GO) vet ./...
+	GOOS=windows $(GO) build -o /dev/null . # the client
 	$(GO) vet -tags faults ./test/faults
 	$(GO) vet -tags 'faults members' ./test/faults ./test/members
 	$(STATICCHECK) ./...

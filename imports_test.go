@@ -20,7 +20,7 @@ var floors = []string{
 	// What can be wrong with the nouns.
 	"job/problem",
 	// Nouns, and libraries that do not know them.
-	"job api/openapi docs page internal/boottime internal/failpoint internal/innodb internal/logqueue " +
+	"job api/openapi docs page internal/boottime internal/failpoint internal/innodb internal/journal internal/logqueue " +
 		"internal/loop internal/manifest internal/privatedb internal/privilege internal/sse",
 	// The types of the API's answers.
 	"api/view",

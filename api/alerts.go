@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -21,9 +22,8 @@ import (
 
 // Alerter sends messages about alerts. The node implements it.
 type Alerter interface {
-	// Test sends a message to a channel at once and returns the result. It returns sql.ErrNotFound
-	// if the channel does not exist.
-	Test(ctx context.Context, channel string) (alert.Tested, error)
+	// Test sends test messages at once and returns the results in the same order.
+	Test(ctx context.Context, samples []alert.Sample) ([]alert.Tested, error)
 }
 
 func metaOf(r *alert.Definition) view.AlertMeta {
@@ -35,7 +35,7 @@ func metaOf(r *alert.Definition) view.AlertMeta {
 var alertReadOnly = []string{"name", "version", "created", "updated", "updated_by", "error"}
 
 // channelReadOnly is alertReadOnly for channels.
-var channelReadOnly = append([]string{"held"}, alertReadOnly...)
+var channelReadOnly = append([]string{"held", "failing"}, alertReadOnly...)
 
 func viewRule(row *alert.Definition) view.AlertRule {
 	r, err := alert.DecodeRule(row)
@@ -48,11 +48,19 @@ func viewRule(row *alert.Definition) view.AlertRule {
 
 // viewChannel shows a channel. Only admins see the parts that may hold secrets, although no secret
 // should be written there.
-func viewChannel(ctx context.Context, row *alert.Definition) view.AlertChannel {
+func viewChannel(ctx context.Context, row *alert.Definition, failing []alert.FailingChannel) view.AlertChannel {
 	c, err := alert.DecodeChannel(row)
 	v := view.AlertChannel{AlertChannel: c, AlertMeta: metaOf(row), Held: row.Held}
 	if v.AlertChannel.Name = row.Name; err != nil {
 		v.Error = err.Error()
+	}
+	for _, f := range failing {
+		if f.ID == row.ID {
+			v.Failing = &view.ChannelFailing{Tries: f.Tries, Since: f.Since.Time()}
+			if auth.Of(ctx).Sees() == nil { // like the messages
+				v.Failing.Said = f.Said
+			}
+		}
 	}
 	if !auth.Of(ctx).May(admin) {
 		hideSecrets(&v.AlertChannel)
@@ -209,8 +217,12 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // listChannels: GET /api/v1/alerts/channels
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
+	failing, err := alert.Failing(s.cfg.DB.Reader(r.Context()))
+	if err != nil {
+		return err
+	}
 	return listOf(s, w, r, alert.ChannelTable, func(row *alert.Definition) view.AlertChannel {
-		return viewChannel(r.Context(), row)
+		return viewChannel(r.Context(), row, failing)
 	})
 }
 
@@ -220,7 +232,11 @@ func (s *Server) getChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answerTagged(w, http.StatusOK, row.Version, viewChannel(r.Context(), &row))
+	failing, err := alert.Failing(s.cfg.DB.Reader(r.Context()))
+	if err != nil {
+		return err
+	}
+	return answerTagged(w, http.StatusOK, row.Version, viewChannel(r.Context(), &row, failing))
 }
 
 // putChannel: PUT /api/v1/alerts/channels/{name}
@@ -252,7 +268,7 @@ func (s *Server) putChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return lookAt(err, "You can safely repeat the request.")
 	}
-	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row))
+	return answerTagged(w, createdIf(isNew), row.Version, viewChannel(r.Context(), &row, nil))
 }
 
 // testChannel: POST /api/v1/alerts/channels/{name}/test
@@ -264,23 +280,105 @@ func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
 	}
-	if s.cfg.Alerts == nil {
-		return noSession.problem("This node does not send messages; ask another node.")
-	}
 
-	t, err := s.cfg.Alerts.Test(r.Context(), name)
-	switch {
-	case errors.Is(err, sql.ErrNotFound):
+	sample, err := s.alerts.SampleOf(r.Context(), name)
+	if errors.Is(err, sql.ErrNotFound) {
 		return noAlert(alert.ChannelTable, name)
-	case err != nil:
+	}
+	if err != nil {
+		return err
+	}
+	return s.answerChannelTest(w, r, sample)
+}
+
+// tryChannel: POST /api/v1/alerts/test-channel
+func (s *Server) tryChannel(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(r)
+	if err != nil {
 		return err
 	}
 
-	if err := s.alerts.RecordTest(r.Context(), &t); err != nil {
-		// The message was sent, so this is not an error for the client.
-		s.cfg.Log.Warn("cannot record the test of a channel", "channel", name, "error", err)
+	f := newFields(body)
+	c := channelFields(f)
+	c.Name = testName(f)
+	f.ignore(channelReadOnly...)
+	if err := f.done(); err != nil {
+		return err
 	}
+
+	sample, err := s.alerts.SampleOfChannel(c)
+	if err != nil {
+		return err
+	}
+	return s.answerChannelTest(w, r, sample)
+}
+
+// testName reads the name of a definition that is only tested, which may not have one yet.
+func testName(f *fields) (name string) {
+	f.text("name", &name)
+	return cmp.Or(name, "test")
+}
+
+func (s *Server) answerChannelTest(w http.ResponseWriter, r *http.Request, sample alert.Sample) error {
+	tested, err := s.test(r, []alert.Sample{sample})
+	if err != nil {
+		return err
+	}
+	t := &tested[0]
 	return answer(w, http.StatusOK, view.ChannelTest{Sent: t.Sent, Said: t.Said, TookMS: t.Took.Milliseconds()})
+}
+
+// tryRule: POST /api/v1/alerts/test-rule
+func (s *Server) tryRule(w http.ResponseWriter, r *http.Request) error {
+	body, err := readObject(r)
+	if err != nil {
+		return err
+	}
+
+	f := newFields(body)
+	rule := ruleFields(f)
+	rule.Name = testName(f)
+	f.ignore(alertReadOnly...)
+	if err := f.done(); err != nil {
+		return err
+	}
+
+	samples, err := s.alerts.SamplesOfRule(r.Context(), rule)
+	if err != nil {
+		return err
+	}
+	tested, err := s.test(r, samples)
+	if err != nil {
+		return err
+	}
+
+	v := view.RuleTest{Channels: []view.RuleTestChannel{}}
+	for _, t := range tested {
+		v.Channels = append(v.Channels, view.RuleTestChannel{
+			Channel:     t.Channel,
+			ChannelTest: view.ChannelTest{Sent: t.Sent, Said: t.Said, TookMS: t.Took.Milliseconds()},
+		})
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// test sends samples and records the results.
+func (s *Server) test(r *http.Request, samples []alert.Sample) ([]alert.Tested, error) {
+	if s.cfg.Alerts == nil {
+		return nil, noSession.problem("This node does not send messages; ask another node.")
+	}
+	tested, err := s.cfg.Alerts.Test(r.Context(), samples)
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range tested {
+		if err := s.alerts.RecordTest(r.Context(), &tested[i]); err != nil {
+			// The message was sent, so this is not an error for the client.
+			s.cfg.Log.Warn("cannot record the test of a channel", "channel", tested[i].Channel, "error", err)
+		}
+	}
+	return tested, nil
 }
 
 func viewAlert(f *alert.FiredRow) view.Alert {
@@ -367,7 +465,7 @@ func (s *Server) getAlert(w http.ResponseWriter, r *http.Request) error {
 
 // alertSummary: GET /api/v1/alerts/summary
 func (s *Server) alertSummary(w http.ResponseWriter, r *http.Request) error {
-	c, err := alert.Count(s.cfg.DB.Reader(r.Context()))
+	c, err := alert.Count(s.cfg.DB.Reader(r.Context()), auth.Of(r.Context()).Sees())
 	if err != nil {
 		return err
 	}

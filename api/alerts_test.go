@@ -212,6 +212,17 @@ func TestAlertsOfSeveralApps(t *testing.T) {
 		}
 	}
 
+	// The counts are of the same alerts.
+	if _, err := s.db.Raw().Exec("UPDATE alert SET firing = 1, over_at = 0"); err != nil {
+		t.Fatal(err)
+	}
+	for site, want := range map[*site]float64{shop: 2, all: 4} {
+		got := site.call("GET", "/api/v1/alerts/summary", nil).want(200).object()
+		if got["firing"] != want {
+			t.Errorf("got %v, want %v firing alerts", got, want)
+		}
+	}
+
 	if items := shop.call("GET", "/api/v1/alerts?app=billing", nil).want(200).object().items("items"); len(items) != 0 {
 		t.Errorf("got %v", items)
 	}

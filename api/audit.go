@@ -77,10 +77,16 @@ var (
 // listAudit: GET /api/v1/audit, latest first.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
+	from, to := q.between(auditFrom, auditBefore)
 	f := audit.Filter{
-		App: q.text(ofAppParam), JobID: q.number(ofJobParam), Name: q.text(auditName), Who: q.text(auditWho),
+		App: q.text(ofAppParam), Name: q.text(auditName), Who: q.text(auditWho),
 		Action: job.Action(q.word(auditAction)), Kind: job.Kind(q.word(auditKind)),
-		From: job.MicrosOf(q.instant(auditFrom)), To: job.MicrosOf(q.instant(auditBefore)),
+		From: job.MicrosOf(from), To: job.MicrosOf(to),
+	}
+
+	var err error
+	if f.JobID, err = s.onlyJob(r.Context(), q); err != nil {
+		return err
 	}
 
 	f.Apps = auth.Of(r.Context()).Sees()

@@ -22,9 +22,12 @@ import (
 // taken is a channel that accepts every test.
 type taken struct{}
 
-func (taken) Test(_ context.Context, channel string) (alert.Tested, error) {
-	return alert.Tested{Channel: channel, ChannelID: 1, Key: [16]byte{1}, Items: "[]", Sent: true, Said: "because",
-		At: 1}, nil
+func (taken) Test(_ context.Context, samples []alert.Sample) (out []alert.Tested, err error) {
+	for _, s := range samples {
+		out = append(out, alert.Tested{Channel: s.Channel.Name, ChannelID: s.ChannelID, Key: [16]byte{1}, Items: "[]",
+			Sent: true, Said: "because", At: 1})
+	}
+	return out, nil
 }
 
 // TestS21EveryChangeIsAudited makes a change by each route that is no GET, in the order of their
@@ -72,6 +75,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		{"POST", "/api/v1/jobs/{id}/resume", "/api/v1/jobs/1/resume", "", 200, "resume", "job", "j", false, false},
 		{"POST", "/api/v1/jobs/{id}/run", "/api/v1/jobs/1/run", "", 202, "run", "job", "j", false, false},
 		{"POST", "/api/v1/runs/{id}/kill", "RUN", "", 202, "kill", "job", "j", false, false},
+		{"POST", "/api/v1/bulk/rerun", "KILLED", "", 200, "run", "job", "j", false, false},
 		{
 			"POST", "/api/v1/jobs/{id}/backfill", "/api/v1/jobs/2/backfill",
 			`{"from": "2020-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}`, 202, "backfill", "job", "k", false, true,
@@ -144,6 +148,7 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 			"POST", "/api/v1/apps/{app}/resume", "/api/v1/apps/default/resume", "", 200, "resume", "app", "", false,
 			false,
 		},
+		{"PUT", "/api/v1/cluster/backup", "", `{"next_within": "26h"}`, 200, "update", "cluster", "", false, true},
 		{"PUT", "/api/v1/cluster/retention", "", `{"age": "720h"}`, 200, "update", "retention", "", true, true},
 		{
 			"PUT", "/api/v1/apps/{app}/limits", "/api/v1/apps/default/limits", `{"jobs": 100}`, 200, "update", "limits",
@@ -174,6 +179,14 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 		},
 		{
 			"POST", "/api/v1/alerts/channels/{name}/test", "/api/v1/alerts/channels/hook/test", "", 200, "test",
+			"alert_channel", "hook", false, false,
+		},
+		{
+			"POST", "/api/v1/alerts/test-channel", "", `{"name": "new", "type": "webhook", "url": "https://hook.example.com"}`,
+			200, "test", "alert_channel", "new", false, false,
+		},
+		{
+			"POST", "/api/v1/alerts/test-rule", "", `{"on": ["failed"], "channels": ["hook"]}`, 200, "test",
 			"alert_channel", "hook", false, false,
 		},
 		{
@@ -243,6 +256,11 @@ func TestS21EveryChangeIsAudited(t *testing.T) {
 				return run != ""
 			})
 			path = "/api/v1/runs/" + run + "/kill"
+		case "KILLED":
+			await(t, "it was killed", 20e9, func() bool {
+				return s.call("GET", "/api/v1/runs/"+run, nil).want(200).object().text("state") == "ended"
+			})
+			path = "/api/v1/bulk/rerun?ids=" + run
 		case "FILL":
 			path = "/api/v1/backfills/" + fill + "/cancel"
 		case "TOKEN":

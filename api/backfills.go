@@ -27,6 +27,7 @@ func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Bac
 		Created: b.Created.Time(), Updated: b.Updated.Time(),
 	}
 
+	v.Health = view.BackfillUnknown
 	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
 	if err != nil {
 		return v, err
@@ -35,9 +36,28 @@ func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Bac
 	for o, n := range outcomes {
 		v.Outcomes[o.String()] = n
 		v.Ended += n
+		if o != job.Succeeded {
+			v.Failed += n
+		}
 	}
 
+	v.Health = backfillHealth(b.State, v.Failed)
 	return v, nil
+}
+
+// backfillHealth says in one word how a backfill fares.
+func backfillHealth(state trip.BackfillState, failed int64) view.BackfillHealth {
+	switch {
+	case state == trip.BackfillCancelled:
+		return view.BackfillCancelled
+	case state == trip.Backfilling && failed > 0:
+		return view.BackfillFailing
+	case state == trip.Backfilling:
+		return view.BackfillRunning
+	case failed > 0:
+		return view.BackfillFailed
+	}
+	return view.BackfillSucceeded
 }
 
 // startBackfill: POST /api/v1/jobs/{id}/backfill

@@ -112,13 +112,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	q := newQuery(r)
 	f := jobFilter(q)
 	f.Limit = int(q.number(bulkLimit))
-	for _, p := range append(slices.Clone(jobFilterParams), bulkIDs) {
-		// An empty value may come from an unset shell variable. A list would only show too much,
-		// but this would change too much.
-		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
-			q.wrong(name, problem.Empty.Advise("give a value, or leave the parameter out"))
-		}
-	}
+	q.notEmpty(append(slices.Clone(jobFilterParams), bulkIDs))
 
 	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
 

@@ -57,7 +57,7 @@ func TestBulk(t *testing.T) {
 
 	// Each filter of lists, and all of them together.
 	for query, want := range map[string]string{
-		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "state=paused": "",
+		"app=ops&name=ops-05": "ops-05", "owner=ann&label=team%3Db&name=3": "ops-03", "status=paused": "",
 		"group=none": "", "calendar=none": "", "label=team%3Da&app=other": "two",
 	} {
 		o := s.call("POST", "/api/v1/bulk/run?dry_run=true&"+query, nil).want(200).object()
@@ -163,10 +163,10 @@ func TestBadBulk(t *testing.T) {
 	for _, c := range []struct{ query, body, want string }{
 		{"", "", "every job"}, {"dry_run=true", "", "every job"}, {"all=false", "", "every job"},
 		{"limit=3", "", "every job"}, {"app=", "", "app: is empty"}, {"app=&label=team%3Da", "", "app: is empty"},
-		{"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&state=", "", "owner: is empty"},
+		{"app=ops&label=", "", "label: is empty"}, {"app=ops&name=&owner=&status=", "", "owner: is empty"},
 		{"app=ops&ids=", "", "ids: is empty"},
 		{"app=ops&al=true", "", "al: is not a known query parameter here; did you mean all?"},
-		{"app=ops&state=broken", "", "state: "}, {"app=ops&limit=201", "", "limit: "},
+		{"app=ops&status=broken", "", "status: "}, {"app=ops&limit=201", "", "limit: "},
 		{"app=ops&dry_run=yes", "", "dry_run: "}, {"app=ops&cursor=x", "", "cursor: "}, {"label=team", "", "label: "},
 		{"ids=", "", "ids: is empty"}, {"ids=x", "", `ids: "x" is not an id`}, {"ids=1,", "", `ids: "" is not an id`},
 		{"ids=0", "", "is not an id"}, {"ids=1,2,1", "", "ids: 1 appears more than once"},

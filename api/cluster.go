@@ -34,6 +34,14 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 		v.SessionExpiry = job.Duration(expiry).String()
 	}
 
+	backup, err := db.LastBackup(ctx)
+	if err != nil {
+		return err
+	}
+	if backup.At != 0 {
+		v.Backup = viewOfBackup(backup)
+	}
+
 	sessions, err := db.Sessions(ctx)
 	if err != nil {
 		return err

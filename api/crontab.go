@@ -27,6 +27,10 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 	)
 
 	f := newFields(body)
+	f.text("file", &o.File)
+	f.text("selector", &o.Selector)
+	f.textMap("labels", &o.Labels)
+	f.duration("timeout", &o.Timeout)
 	f.text("text", &text)
 	f.text("app", &o.App)
 	f.text("timezone", &o.Zone)
@@ -42,6 +46,9 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		f.put("timezone", problem.Of(err))
 	}
 	if err := f.done(); err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
 		return err
 	}
 

@@ -88,6 +88,10 @@ func (b *broken) RunNow(ctx context.Context, _ []int64, _ job.Micros, _ string) 
 	return edit.Asked{}, b.call(ctx, "RunNow")
 }
 
+func (b *broken) Rerun(ctx context.Context, _ []edit.Past, _ func(edit.Asked)) (edit.Asked, error) {
+	return edit.Asked{}, b.call(ctx, "Rerun")
+}
+
 func (b *broken) Kill(ctx context.Context, _ job.Launch) error { return b.call(ctx, "Kill") }
 
 func (b *broken) Backfill(ctx context.Context, _ int64, _ edit.Range, _ string) (trip.BackfillRow, error) {

@@ -191,7 +191,7 @@ func (f *fields) duration(name string, to *job.Duration) {
 	}
 
 	s, ok := v.(string)
-	d, err := time.ParseDuration(s)
+	d, err := job.ParseDuration(s)
 	if !ok || err != nil && s != "" {
 		f.want(name, v, advised(problem.WantDuration, s))
 		return
@@ -204,7 +204,7 @@ func (f *fields) duration(name string, to *job.Duration) {
 func (f *fields) some(name string, to *job.Duration) {
 	f.duration(name, to)
 	given, _ := f.object[name].(string)
-	if d, err := time.ParseDuration(given); err == nil && d == 0 {
+	if d, err := job.ParseDuration(given); err == nil && d == 0 {
 		f.wrong(name, problem.Zero)
 	}
 }

@@ -16,7 +16,10 @@ import (
 // The console is a single page with all screens. It picks the screen from the address.
 
 // screens are the first path elements of its screens.
-var screens = []string{"jobs", "runs", "upcoming", "timeline", "cluster", "activity", "settings"}
+var screens = []string{
+	"jobs", "runs", "upcoming", "timeline", "alerts", "cluster", "audit", "settings",
+	"activity", // where alerts, audit and parts of the settings were before
+}
 
 // pagePolicy lets the page load from and call this node only. The page holds no inline script or
 // style, and no text can become markup, so a job's output or name stays text.
@@ -74,15 +77,23 @@ func (f pageFile) serve(w http.ResponseWriter, r *http.Request, keep string) err
 	h.Set("Vary", "Accept-Encoding")
 
 	answer := f.plain
-	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		if name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";"); strings.EqualFold(name, "gzip") &&
-			q != "q=0" {
-			h.Set("Content-Encoding", "gzip")
-			answer = f.packed
-		}
+	if acceptsGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		answer = f.packed
 	}
 
 	return answer.serveKept(w, r, keep)
+}
+
+// acceptsGzip reports whether the client accepts gzip.
+func acceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
+		if strings.EqualFold(name, "gzip") && q != "q=0" {
+			return true
+		}
+	}
+	return false
 }
 
 // home: GET /
@@ -127,15 +138,46 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	return f.serve(w, r, "public, max-age=31536000, immutable") // the name holds a hash of the content
 }
 
-// orScreen answers with the page if the path is a screen's, and otherwise calls next.
+// orScreen answers with the page if the path is a screen's, and otherwise calls next. A browser that
+// asks for an unknown address gets the page with status 404: it says so with a way back.
 func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
-	screen := s.serve(s.home)
+	screen, unknown := s.serve(s.home), s.serve(s.unknownScreen)
 	return func(w http.ResponseWriter, r *http.Request) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && slices.Contains(screens, first) {
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+
+		switch {
+		case reads && slices.Contains(screens, first):
 			screen(w, r)
-			return
+		case reads && !slices.Contains(notScreens, first) && strings.Contains(r.Header.Get("Accept"), mediaHTML):
+			unknown(w, r)
+		default:
+			next(w, r)
 		}
-		next(w, r)
 	}
+}
+
+// notScreens are first path elements that programs use: their problems stay JSON, whatever is accepted.
+var notScreens = []string{"api", "assets", "docs", "debug"}
+
+// unknownScreen answers with the page and status 404.
+func (s *Server) unknownScreen(w http.ResponseWriter, r *http.Request) error {
+	r = r.Clone(r.Context())
+	r.Header.Del("If-None-Match") // a stored copy of the page says nothing about this address
+	return servePage(&notFoundWriter{ResponseWriter: w}, r, "no-store")
+}
+
+// notFoundWriter gives an answer the status 404.
+type notFoundWriter struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (w *notFoundWriter) Write(b []byte) (int, error) {
+	if !w.wrote {
+		w.wrote = true
+		w.Header().Del("ETag")
+		w.WriteHeader(http.StatusNotFound)
+	}
+	return w.ResponseWriter.Write(b)
 }

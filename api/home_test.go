@@ -105,6 +105,50 @@ func TestHomeShadowsNothing(t *testing.T) {
 	s.call("POST", "/", nil).want(405)
 }
 
+// TestUnknownScreen: a browser gets the console for an address that does not exist, and its status says so.
+// What programs use stays JSON.
+func TestUnknownScreen(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	page := s.call("GET", "/", nil).want(200).body
+	for _, path := range []string{"/nope", "/job/1", "/index.html"} {
+		status, header, body := visitAs(t, s.url+path, "text/html,application/xhtml+xml,*/*;q=0.8")
+		if status != 404 || body != page || header.Get("ETag") != "" ||
+			!strings.Contains(header.Get("Content-Security-Policy"), "script-src 'self'") {
+			t.Errorf("%s: got %d, %d bytes, %v", path, status, len(body), header)
+		}
+	}
+	for _, path := range []string{"/api/v1/nothing", "/assets/nothing.js", "/docs/x"} {
+		if status, header, _ := visitAs(t, s.url+path, "text/html"); status == 200 ||
+			!strings.HasPrefix(header.Get("Content-Type"), "application/problem+json") {
+			t.Errorf("%s: got %d %s", path, status, header.Get("Content-Type"))
+		}
+	}
+}
+
+// visitAs requests an address with an Accept header and the tag of any copy.
+func visitAs(t *testing.T, url, accept string) (status int, header http.Header, body string) {
+	t.Helper()
+	req, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	req.Header.Set("If-None-Match", "*")
+
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(text)
+}
+
 func TestHomeIsCompressedForThoseWhoTakeIt(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -66,6 +66,14 @@ func jobFields(f *fields) jobBody {
 	})
 
 	f.inner("keep", func(f *fields) { keepFields(f, &s.Keep) })
+	f.inner("output", func(f *fields) {
+		f.size("keep", &s.Output.Keep)
+		var mark *bool
+		f.boolean("mark_stderr", &mark)
+		if mark != nil {
+			s.Output.MarkStderr = *mark
+		}
+	})
 	f.boolean("paused", &b.paused)
 	return b
 }

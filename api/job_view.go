@@ -13,7 +13,8 @@ import (
 
 // readOnly are the fields of a job that only the server sets.
 var readOnly = []string{
-	"id", "status", "pause", "error", "version", "next_due", "last_due", "created", "updated", "warnings", "waiting",
+	"id", "status", "pause", "health", "error", "version", "next_due", "last_due", "created", "updated", "warnings",
+	"waiting", "last_runs",
 }
 
 // viewOf shows a job. live says whether it has scheduled runs, planned is the earliest due time
@@ -49,8 +50,8 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *view.Job {
 	return v
 }
 
-// views shows jobs as read from the database.
-func (s *Server) views(ctx context.Context, rows []read.Job) ([]*view.Job, error) {
+// views shows jobs as read from the database, and their last runs if lastRuns is set.
+func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*view.Job, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID
@@ -66,16 +67,29 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*view.Job, error
 		return nil, err
 	}
 
+	n := judgedRuns
+	if lastRuns {
+		n = listedRuns
+	}
+	recent, err := recentOf(ctx, s.cfg.DB, ids, n)
+	if err != nil {
+		return nil, err
+	}
+
+	now := job.MicrosOf(s.cfg.Now())
 	out := make([]*view.Job, len(rows))
 	for i := range rows {
-
 		j := rows[i].Job
 		if rows[i].SpecErr != nil && j.Error == "" {
 			j.Error = rows[i].SpecErr.Error()
 		}
 		planned, isLive := live[j.ID]
-		out[i] = viewOf(&j, isLive, planned, job.MicrosOf(s.cfg.Now()))
+		out[i] = viewOf(&j, isLive, planned, now)
 		out[i].Waiting = waits[j.ID]
+		out[i].Health = healthOf(out[i], recent[j.ID], now)
+		if lastRuns {
+			out[i].LastRuns = viewLastRuns(recent[j.ID])
+		}
 	}
 
 	return out, nil
@@ -86,7 +100,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job) ([]*view.Job, error
 func (s *Server) viewChanged(ctx context.Context, j job.Job) *view.Job {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {
-		s.cfg.Log.Warn("cannot show the changed job in full", "job_id", j.ID, "error", err)
+		s.cfg.Log.Warn("cannot show the changed job in full", "job", j.Spec.FullName(), "error", err)
 		return viewOf(&j, true, 0, job.MicrosOf(s.cfg.Now()))
 	}
 

@@ -110,7 +110,7 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, j *read.Job) er
 // jobFilter reads the query parameters that select jobs.
 func jobFilter(q *query) read.JobFilter {
 	return read.JobFilter{
-		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStateParam)),
+		App: q.text(ofAppParam), Name: q.text(jobNameParam), Status: job.Status(q.word(jobStatusParam)),
 		Owner: q.text(ownerParam),
 		Group: q.text(inGroupParam), Calendar: q.text(byCalendarParam), Labels: q.label(labelIs),
 	}
@@ -121,6 +121,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := jobFilter(q)
 	f.Apps, f.Limit = auth.Of(r.Context()).Sees(), q.limit()
+	ids, lastRuns := q.onlyIDs(jobIDs, jobFilterParams), q.word(withParam) == withLastRuns
 	if c := q.cursor("jobs"); c != nil {
 		f.After, f.Part = c.ID, c.part
 	}
@@ -128,7 +129,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	found, err := s.cfg.DB.JobPage(r.Context(), f)
+	found, err := s.jobsOf(r.Context(), f, ids)
 	if err != nil {
 		return err
 	}
@@ -137,11 +138,27 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	if n := found.Next; n != nil {
 		p.Next = (&cursor{list: "jobs", part: n.Part, RunPlace: read.RunPlace{ID: n.ID}}).String()
 	}
-	if p.Items, err = s.views(r.Context(), found.Rows); err != nil {
+	if p.Items, err = s.views(r.Context(), found.Rows, lastRuns); err != nil {
 		return err
 	}
 
 	return answer(w, http.StatusOK, p)
+}
+
+// jobsOf reads the jobs with the given ids that the caller may see, or without ids a page of a list.
+func (s *Server) jobsOf(ctx context.Context, f read.JobFilter, ids []int64) (read.JobPage, error) {
+	if ids == nil {
+		return s.cfg.DB.JobPage(ctx, f)
+	}
+
+	rows, err := s.cfg.DB.LivingJobs(ctx, ids)
+	var p read.JobPage
+	for _, id := range ids {
+		if j, ok := rows[id]; ok && mayRead(ctx, j.Spec.App) {
+			p.Rows = append(p.Rows, j)
+		}
+	}
+	return p, err
 }
 
 // getJob: GET /api/v1/jobs/{id}
@@ -167,7 +184,7 @@ func (s *Server) getJobNamed(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j read.Job) error {
-	views, err := s.views(r.Context(), []read.Job{j})
+	views, err := s.views(r.Context(), []read.Job{j}, false)
 	if err != nil {
 		return err
 	}

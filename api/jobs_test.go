@@ -203,7 +203,7 @@ func TestStatuses(t *testing.T) {
 	})
 
 	for _, state := range []string{"active", "paused", "finished", "error"} {
-		_, items := s.walk("/api/v1/jobs?state=" + state)
+		_, items := s.walk("/api/v1/jobs?status=" + state)
 		var names []string
 		for _, j := range items {
 			if j.text("name") != "unreadable" {
@@ -215,7 +215,7 @@ func TestStatuses(t *testing.T) {
 		}
 
 		if !slices.Equal(names, []string{state}) {
-			t.Errorf("state=%s: got %v", state, names)
+			t.Errorf("status=%s: got %v", state, names)
 		}
 	}
 

@@ -64,9 +64,9 @@ func (l *lists) measure(b *testing.B, path string, shown int) {
 // listPaths are the requested paths.
 var listPaths = []string{
 	"/api/v1/jobs/500", "/api/v1/apps/app-7/jobs/report-407", "/api/v1/runs/{run}",
-	"/api/v1/jobs?", "/api/v1/jobs?app=app-7", "/api/v1/jobs?app=rare", "/api/v1/jobs?state=active",
-	"/api/v1/jobs?state=paused", "/api/v1/jobs?state=error",
-	"/api/v1/jobs?state=finished", "/api/v1/jobs?state=paused&app=app-7", "/api/v1/jobs?label=env%3Dprod",
+	"/api/v1/jobs?", "/api/v1/jobs?app=app-7", "/api/v1/jobs?app=rare", "/api/v1/jobs?status=active",
+	"/api/v1/jobs?status=paused", "/api/v1/jobs?status=error",
+	"/api/v1/jobs?status=finished", "/api/v1/jobs?status=paused&app=app-7", "/api/v1/jobs?label=env%3Dprod",
 	"/api/v1/jobs?label=team%3Drare",
 	"/api/v1/jobs?label=env%3Dprod&app=rare", "/api/v1/jobs?owner=many", "/api/v1/jobs?owner=few",
 	"/api/v1/jobs?group=narrow", "/api/v1/jobs?calendar=holidays",

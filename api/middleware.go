@@ -1,6 +1,7 @@
 package api
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -98,6 +99,19 @@ func protect(next http.Handler) http.Handler {
 		}
 
 		next.ServeHTTP(w, r)
+	})
+}
+
+// compressed compresses the JSON of lists and other reads for clients that accept gzip. Answers to
+// changes may hold a secret, whose length must not show.
+func compressed(next http.Handler) http.Handler {
+	packed := middleware.Compress(gzip.BestSpeed, mediaJSON)(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && acceptsGzip(r) {
+			packed.ServeHTTP(w, r)
+		} else {
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 

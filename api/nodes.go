@@ -24,6 +24,7 @@ func zoneData(s *sql.SessionRow) string {
 type clusterNow struct {
 	sessions []sql.SessionRow
 	cordoned []trip.NodeRow
+	gone     []read.GoneNode
 	loads    map[string]read.Load // by node
 	now      job.Micros
 	stale    job.Micros // the age of a beat from which on the session starts nothing
@@ -53,11 +54,16 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 		return nil, err
 	}
 
+	// A node that comes back between these reads is not gone.
+	if c.gone, err = s.cfg.DB.GoneNodes(ctx, c.now.Add(-goneFor)); err != nil {
+		return nil, err
+	}
+
 	c.loads, err = s.cfg.DB.Loads(ctx)
 	return c, err
 }
 
-// nodes shows all nodes with a session or a cordon.
+// nodes shows all nodes with a session or a cordon, and those that had a session in the last day.
 func (c *clusterNow) nodes() []*view.Node {
 	byName := map[string]*view.Node{}
 	node := func(name string) *view.Node {
@@ -95,10 +101,23 @@ func (c *clusterNow) nodes() []*view.Node {
 		}
 	}
 
+	died := map[string]bool{}
+	for _, g := range c.gone {
+		if v := node(g.Node); len(v.Sessions) == 0 {
+			v.Gone, v.Lost, died[g.Node] = instant(g.At), g.Lost, g.Died
+		}
+	}
+
 	out := make([]*view.Node, 0, len(byName))
 	for _, v := range byName {
 		v.State = c.state(v)
-		v.Drained = v.State == view.NodeDrained || v.Draining && v.State == view.NodeAbsent
+		if v.State == view.NodeAbsent && v.Gone != nil {
+			v.State = view.NodeLeft
+			if died[v.Name] {
+				v.State = view.NodeGone
+			}
+		}
+		v.Drained = v.State == view.NodeDrained || v.Draining && len(v.Sessions) == 0
 		out = append(out, v)
 	}
 

@@ -74,7 +74,7 @@ const aboutAPI = "The HTTP API of a cron cluster. All nodes are equal, so use an
 	"Later versions may add fields to answers, so clients should ignore fields that they do not know.\n\n" +
 	"**Requests.** Unknown fields and query parameters are refused, so that a typo is not mistaken for a field that " +
 	"was left out. " +
-	"HEAD works wherever GET does. A change is answered once it is known whether it was made.\n\n" +
+	"HEAD works wherever GET does. JSON that GET answers is compressed for clients that accept `gzip`. A change is answered once it is known whether it was made.\n\n" +
 	"**Lists** answer with a page: `items`, and `next` if there are more. The next request gives `next` as `cursor`. " +
 	"Objects that exist during the whole listing are listed exactly once.\n\n" +
 	"**Repetitions.** PUT, PATCH, DELETE, pause, resume and the like can be repeated safely. Where an " +
@@ -210,6 +210,9 @@ func (d *describer) operation(rt *route) *openapi.Operation {
 		}
 		if op.once {
 			r.headers = append(slices.Clip(r.headers), replayedHeader)
+		}
+		if rt.method == http.MethodGet && (r.of != nil || slices.Contains(r.media, mediaJSON)) { // see compressed
+			r.headers = append(slices.Clip(r.headers), "Content-Encoding", "Vary")
 		}
 		out.Responses.Set(strconv.Itoa(r.status), d.reply(r))
 	}

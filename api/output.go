@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"go-crontab/api/view"
 	"go-crontab/job"
@@ -16,74 +19,267 @@ import (
 // second or two late. A client that follows it asks for the bytes from next of the last answer on.
 //
 // The form of the answer depends on the request. A stream if the client accepts one, see
-// streamOutput. JSON if from is given, or if only JSON is accepted. With raw, the bytes as they
-// are; with raw and from, only the first piece without a gap, whose place the headers give. Text
-// for people otherwise.
+// streamOutput. JSON if from or pieces is given, or if only JSON is accepted. With raw, the bytes
+// as they are; with raw and from, only the first piece without a gap, whose place the headers give.
+// Text for people otherwise.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
-	raw := q.word(rawOutput)
+	raw, pieces := isTrue(q.word(rawOutput)), isTrue(q.word(piecesOutput))
 	from, following := q.offset(outputFrom)
+	if raw && pieces {
+		q.wrong("pieces", problem.NotWith, "raw")
+	}
 	if err := q.err(); err != nil {
 		return err
 	}
 
-	isRaw := raw == "1" || raw == "true"
 	if wantsEvents(r) {
-		return s.streamOutput(w, r, isRaw, from)
+		return s.streamOutput(w, r, outputForm{raw, pieces}, from)
 	}
 
-	run, pieces, err := s.readOutput(r, from)
+	o, err := s.readOutput(r, from)
 	if err != nil {
 		return err
 	}
 
-	state := ended
-	if run.Executing {
-		state = running
+	if !raw && (following || pieces || wantsJSON(r)) {
+		return s.outputAsJSON(w, r, o, pieces, from)
 	}
 
-	switch {
-	case isRaw:
+	w.Header().Set("Output-State", o.state())
+	if raw {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Disposition", `attachment; filename="output"`)
-		w.Header().Set("Output-State", state)
 		if following {
-			pieces = pieces[:min(1, len(pieces))]
-			first := job.Piece{At: from}
-			if len(pieces) > 0 {
-				first = pieces[0]
-			}
-			w.Header().Set("Output-From", strconv.FormatInt(first.At, 10))
-			w.Header().Set("Output-Next", strconv.FormatInt(first.End(), 10))
+			return s.firstPiece(w, r, o, from)
 		}
-
-		for _, p := range pieces {
-			w.Write(p.Data)
-		}
-
-		return nil
-	case following || wantsJSON(r):
-		v := view.Output{ID: job.RunID(run.ID), State: state, From: from, Bytes: max(from, run.Output.Bytes)}
-		v.Text, v.Next = outputText(&run, pieces, from)
-		if !run.Executing {
-			v.Outcome, v.Bytes = run.Outcome, run.Output.Bytes
-		}
-		return answer(w, http.StatusOK, v)
+		return s.writeOutput(w, r, o, func(p job.Piece) []byte { return p.Data }, nil)
 	}
 
-	text, _ := outputText(&run, pieces, 0)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Output-State", state)
-	w.Write([]byte(text))
+	t := outputTexts{}
+	return s.writeOutput(w, r, o, func(p job.Piece) []byte { return t.add(p) }, func() []byte { return t.end(o) })
+}
+
+func isTrue(word string) bool { return word == "1" || word == "true" }
+
+// runOutput is a run and what is needed to read its output.
+type runOutput struct {
+	run  read.Run
+	live []job.Piece // while it executes
+}
+
+func (o *runOutput) state() string {
+	if o.run.Executing {
+		return running
+	}
+	return ended
+}
+
+// eachPiece calls yield with the pieces of an output from a byte on, until it fails.
+func (s *Server) eachPiece(ctx context.Context, o *runOutput, from int64, yield func(job.Piece) error) error {
+	if !o.run.Executing {
+		return s.cfg.DB.Pieces(ctx, &o.run, from, yield)
+	}
+	for _, p := range job.From(o.live, from) {
+		if err := yield(p); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// outputText is a run's output from a byte on for people, and the byte to ask for next.
-func outputText(run *read.Run, pieces []job.Piece, from int64) (text string, next int64) {
+// errEnough ends eachPiece.
+var errEnough = errors.New("the answer is full")
+
+// jsonOutput bounds the output in one answer of JSON, in bytes.
+const jsonOutput = 512 << 10
+
+// outputAsJSON answers with the output from a byte on, or with its beginning if it is long.
+func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutput, asPieces bool, from int64) error {
+	run := &o.run
+	v := view.Output{
+		ID: job.RunID(run.ID), State: o.state(), From: from, Next: from, Bytes: max(from, run.Output.Bytes),
+	}
+	if !run.Executing {
+		v.Outcome, v.Bytes = run.Outcome, run.Output.Bytes
+		v.HTTP = httpView(run)
+	}
+
+	stamps, err := job.DecodeStamps(run.Output.Stamps)
+	if err != nil {
+		return fmt.Errorf("run %d: %w", run.ID, err)
+	}
+	v.MarksStderr = stamps.Apart
+
+	var pieces []job.Piece
+	size := 0
+	err = s.eachPiece(r.Context(), o, from, func(p job.Piece) error {
+		if size > 0 && size+len(p.Data) > jsonOutput {
+			return errEnough
+		}
+		pieces = append(pieces, p)
+		size += len(p.Data)
+		return nil
+	})
+	all := err == nil
+	if err != nil && err != errEnough {
+		return err
+	}
+
+	if v.Pending, err = s.pending(r.Context(), run); err != nil {
+		return err
+	}
+	if asPieces && !outputRemoved(run) {
+		v.Pieces = append([]view.OutputEvent{}, pieceViews(pieces, from, stamps, all && !run.Executing)...)
+		if n := len(v.Pieces); n > 0 {
+			v.Next = v.Pieces[n-1].Next
+		}
+	} else {
+		v.Text, v.Next = outputText(run, pieces, from, all)
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+// pendingFor is the time after the end of a run in which its node may still write a large output.
+const pendingFor = 2 * time.Minute
+
+// pending reports whether parts of an output are probably still being written.
+func (s *Server) pending(ctx context.Context, run *read.Run) (bool, error) {
+	if run.Executing || run.Output.Parts == 0 {
+		return false, nil
+	}
+	now, err := s.now()
+	if err != nil || now.Sub(run.Ended.Time()) > pendingFor {
+		return false, err
+	}
+	missing, err := s.cfg.DB.MissingParts(ctx, run)
+	return missing > 0, err
+}
+
+// pieceViews turns pieces into text with true line numbers and stamps.
+func pieceViews(pieces []job.Piece, from int64, stamps job.Stamps, over bool) []view.OutputEvent {
+	var out []view.OutputEvent
+	reading, lines := job.Reading{Next: from}, job.NewLineStamps(stamps)
+	known := stamps.Apart || len(stamps.List) > 0
+	for _, p := range pieces {
+		t := reading.Add(p)
+		if t.Next == t.From {
+			continue
+		}
+		text := string(t.Data)
+		e := view.OutputEvent{From: t.From, Next: t.Next, Line: t.Line + 1, Text: &text}
+		if known {
+			for _, l := range lines.Of(p) {
+				e.Stamps = append(e.Stamps, []int64{l.Line, l.Millis, int64(flag(l.Stderr))})
+			}
+		}
+		out = append(out, e)
+	}
+
+	if t := reading.End(); over && len(t.Data) > 0 {
+		text := string(t.Data)
+		out = append(out, view.OutputEvent{From: t.From, Next: t.Next, Line: t.Line + 1, Text: &text})
+	}
+	return out
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// firstPiece answers with the bytes from a byte on, up to the first gap at most.
+func (s *Server) firstPiece(w http.ResponseWriter, r *http.Request, o *runOutput, from int64) error {
+	first := job.Piece{At: from}
+	err := s.eachPiece(r.Context(), o, from, func(p job.Piece) error {
+		first = p
+		return errEnough
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+
+	w.Header().Set("Output-From", strconv.FormatInt(first.At, 10))
+	w.Header().Set("Output-Next", strconv.FormatInt(first.End(), 10))
+	w.Write(first.Data)
+	return nil
+}
+
+// writeOutput writes a whole output, which may take longer than other answers: each piece has its
+// own deadline. Once the answer has begun, an error can only cut it off.
+func (s *Server) writeOutput(
+	w http.ResponseWriter, r *http.Request, o *runOutput, form func(job.Piece) []byte, end func() []byte,
+) error {
+	ctx := r.Context()
+	if o.run.Output.Parts > 0 {
+		ctx = unbounded(ctx)
+		if r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close") // the deadlines would also apply to the next request
+		}
+	}
+
+	begun := false
+	err := s.eachPiece(ctx, o, 0, func(p job.Piece) error {
+		if o.run.Output.Parts > 0 {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowWrite))
+		}
+		begun = true
+		_, err := w.Write(form(p))
+		return err
+	})
+	if err != nil {
+		if !begun {
+			return err
+		}
+		panic(http.ErrAbortHandler)
+	}
+	if end != nil {
+		w.Write(end())
+	}
+	return nil
+}
+
+// outputTexts turns pieces into text for people, with a line for each gap.
+type outputTexts struct {
+	reading job.Reading
+	open    bool // the text so far does not end a line
+}
+
+func (t *outputTexts) add(p job.Piece) []byte { return t.text(t.reading.Add(p)) }
+
+func (t *outputTexts) end(o *runOutput) []byte {
+	if outputRemoved(&o.run) {
+		return []byte(removedText(&o.run))
+	}
+	if o.run.Executing {
+		return nil
+	}
+	return t.text(t.reading.End())
+}
+
+func (t *outputTexts) text(piece job.Text) (out []byte) {
+	if piece.Gap > 0 {
+		if t.open {
+			out = append(out, '\n')
+		}
+		out = append(out, piece.GapText()...)
+	}
+	if out = append(out, piece.Data...); len(out) > 0 {
+		t.open = out[len(out)-1] != '\n'
+	}
+	return out
+}
+
+// outputText is a run's output from a byte on for people, and the byte to ask for next. all reports
+// whether the pieces are everything that is stored.
+func outputText(run *read.Run, pieces []job.Piece, from int64, all bool) (text string, next int64) {
 	if outputRemoved(run) && from < run.Output.Bytes {
 		return removedText(run), run.Output.Bytes
 	}
-	return job.PiecesText(pieces, from, !run.Executing)
+	return job.PiecesText(pieces, from, all && !run.Executing)
 }
 
 // removedText replaces output that was removed.
@@ -92,27 +288,24 @@ func removedText(run *read.Run) string {
 		run.App)
 }
 
-// readOutput reads a run and its output from a byte on.
-func (s *Server) readOutput(r *http.Request, from int64) (read.Run, []job.Piece, error) {
+// readOutput reads a run, and the beginning and end of its output. While it executes, it reads the
+// output from a byte on.
+func (s *Server) readOutput(r *http.Request, from int64) (*runOutput, error) {
 	// Read the pieces before the run: the pieces are deleted when it ends, so if it still executes
 	// afterwards, they are complete.
 	written, err := s.writtenSoFar(r, from)
 	if err != nil {
-		return read.Run{}, nil, err
+		return nil, err
 	}
 
 	run, err := s.oneRun(r)
 	if err != nil {
-		return run, nil, err
+		return nil, err
 	}
-	if !run.Executing {
-		return run, job.From(run.Output.Pieces(), from), nil
-	}
-	if len(written) > 0 {
+	if run.Executing && len(written) > 0 {
 		run.Output.Bytes = written[len(written)-1].End()
 	}
-
-	return run, job.From(job.Join(written), from), nil
+	return &runOutput{run, job.Join(written)}, nil
 }
 
 // writtenSoFar reads the pieces of an executing run; none if it does not execute.

@@ -4,22 +4,25 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"go-crontab/api/view"
 	"go-crontab/job"
 	"go-crontab/job/problem"
-	"go-crontab/sql/read"
 )
 
 // outputEvery is the interval between reads of a run's output. Its node writes output at the same
 // interval.
 const outputEvery = 500 * time.Millisecond
 
+// outputForm is the form of the output in a stream; text for people by default.
+type outputForm struct{ raw, pieces bool }
+
 // streamOutput sends the output of a run while it is written, and finally how the run ended. The id
 // of a message is the offset of the next byte. So a client can reconnect to any node and continue
 // there.
-func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, from int64) error {
+func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outputForm, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil || n < 0 {
@@ -28,7 +31,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		from = n
 	}
 
-	run, pieces, err := s.readOutput(r, from)
+	o, err := s.readOutput(r, from)
 	if err != nil {
 		return err
 	}
@@ -41,7 +44,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 
 	follows, err := st.begin()
 	for follows && err == nil {
-		if from, err = st.sendOutput(&run, pieces, raw, from); err != nil || !run.Executing {
+		if from, err = st.sendOutput(o, form, from); err != nil || !o.run.Executing {
 			break
 		}
 		if err = st.idle(nil, outputEvery); err != nil {
@@ -49,17 +52,17 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 		}
 
 		bounded, cancel := st.bounded()
-		next, written, readErr := s.readOutput(bounded, from)
+		next, readErr := s.readOutput(bounded, from)
 		cancel()
 
 		var p *Problem
 		switch {
 		case readErr == nil:
-			run, pieces = next, written
+			o = next
 		case errors.As(readErr, &p):
 			err = &farewell{p.Title + ": " + p.Detail} // the run was removed
 		default:
-			pieces = nil // the database does not answer; it may at the next read
+			o.live = nil // the database does not answer; it may at the next read
 		}
 	}
 
@@ -68,23 +71,19 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, raw bool, 
 
 // sendOutput sends the output from a byte on, and how the run ended if it has. It returns the
 // offset of the next byte.
-func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from int64) (int64, error) {
-	var parts []view.OutputEvent
-	if raw {
-		for _, p := range job.From(pieces, from) {
-			parts = append(parts, view.OutputEvent{From: p.At, Next: p.End(), Bytes: p.Data})
+func (st *stream) sendOutput(o *runOutput, form outputForm, from int64) (int64, error) {
+	run := &o.run
+	send := func(e view.OutputEvent) error {
+		err := st.send("output", strconv.FormatInt(e.Next, 10), e)
+		if err == nil {
+			from = e.Next
 		}
-	} else if text, next := outputText(run, pieces, from); next > from {
-		parts = append(parts, view.OutputEvent{From: from, Next: next, Text: &text})
+		return err
 	}
 
-	for _, p := range parts {
-		if err := st.send("output", strconv.FormatInt(p.Next, 10), p); err != nil {
-			return from, err
-		}
-		from = p.Next
+	if err := st.sendPieces(o, form, from, send); err != nil {
+		return from, err
 	}
-
 	if run.Executing {
 		return from, nil
 	}
@@ -92,4 +91,43 @@ func (st *stream) sendOutput(run *read.Run, pieces []job.Piece, raw bool, from i
 		Outcome: run.Outcome, ReasonCode: string(run.Reason.Code), Reason: run.Reason.Text,
 		ExitCode: run.ExitCode, Signal: run.Signal, Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
 	})
+}
+
+// sendPieces sends the output from a byte on, a message for each piece.
+func (st *stream) sendPieces(o *runOutput, form outputForm, from int64, send func(view.OutputEvent) error) error {
+	run := &o.run
+	if !form.raw && outputRemoved(run) {
+		if text, next := outputText(run, nil, from, true); next > from {
+			return send(view.OutputEvent{From: from, Next: next, Text: &text})
+		}
+		return nil
+	}
+
+	reading, within := job.Reading{Next: from}, from > 0
+	sendText := func(t job.Text) error {
+		if t.Next == from {
+			return nil
+		}
+
+		e := view.OutputEvent{From: from, Next: t.Next}
+		text := string(t.Data)
+		if form.pieces {
+			e.From, e.Line = t.From, t.Line+1
+		} else {
+			text = t.String(within)
+		}
+		e.Text, from, within = &text, t.Next, !strings.HasSuffix(text, "\n")
+		return send(e)
+	}
+
+	err := st.s.eachPiece(st.r.Context(), o, from, func(p job.Piece) error {
+		if form.raw {
+			return send(view.OutputEvent{From: p.At, Next: p.End(), Bytes: p.Data})
+		}
+		return sendText(reading.Add(p))
+	})
+	if err != nil || form.raw || run.Executing {
+		return err
+	}
+	return sendText(reading.End())
 }

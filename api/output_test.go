@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -190,6 +191,86 @@ func TestOutputWithGaps(t *testing.T) {
 	s.exec("INSERT INTO output (run_id, head, tail) VALUES (999999, 'head\n', 'tail')")
 	path = "/api/v1/runs/999999/output"
 	check()
+}
+
+// TestLargeOutput keeps a MiB of three, half from each end, with true line numbers behind the gap.
+func TestLargeOutput(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const lines = 250_000
+	id := s.create("much", object{
+		"command": fmt.Sprintf("seq -f 'line %%.0f €' 1 %d; sleep .2; echo trouble >&2", lines),
+		"output":  object{"keep": "1MiB", "mark_stderr": true},
+	}).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	run := s.ran(id, 1)[0].text("id")
+
+	var text strings.Builder
+	for i := 1; i <= lines; i++ {
+		fmt.Fprintf(&text, "line %d €\n", i)
+	}
+	all := text.String() + "trouble\n"
+	head, tail := all[:512<<10], all[len(all)-512<<10:]
+
+	path := "/api/v1/runs/" + run + "/output"
+	await(t, "all parts are stored", 15*time.Second, func() bool {
+		return s.call("GET", path+"?from=0", nil).want(200).object()["pending"] == nil
+	})
+	if r := s.call("GET", path+"?raw=1", nil).want(200); r.body != head+tail {
+		t.Errorf("got %d bytes, want %d", len(r.body), len(head+tail))
+	}
+
+	wholeHead, wholeTail := strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
+	dropped := len(all) - len(wholeHead) - len(wholeTail)
+	gap := fmt.Sprintf("… %d bytes dropped, %d lines …\n", dropped,
+		strings.Count(all[len(wholeHead):len(all)-len(wholeTail)], "\n"))
+	r := s.call("GET", path, nil).want(200)
+	if !strings.Contains(r.body, gap) || !strings.HasPrefix(r.body, wholeHead) || !strings.HasSuffix(r.body, gap+wholeTail) {
+		i := strings.Index(r.body, "…")
+		t.Errorf("want %q, got %.80q", gap, r.body[max(0, i):])
+	}
+
+	// Piece by piece, each answer with a part of it.
+	from, answers, trouble := 0, 0, false
+	for answers = 0; answers < 50; answers++ {
+		var o struct {
+			Next   int
+			Bytes  int
+			Marks  bool `json:"marks_stderr"`
+			Pieces []struct {
+				From, Next, Line int
+				Text             string
+				Stamps           [][3]int
+			}
+		}
+		body := s.call("GET", fmt.Sprintf("%s?pieces=true&from=%d", path, from), nil).want(200).body
+		if err := json.Unmarshal([]byte(body), &o); err != nil {
+			t.Fatal(err)
+		}
+		if !o.Marks || o.Bytes != len(all) {
+			t.Fatalf("got %+v", o)
+		}
+		for _, p := range o.Pieces {
+			if p.Text != all[p.From:p.Next] || p.Line != 1+strings.Count(all[:p.From], "\n") {
+				t.Fatalf("from %d to %d, line %d: got %.60q", p.From, p.Next, p.Line, p.Text)
+			}
+			for _, stamp := range p.Stamps {
+				trouble = trouble || stamp[0] == lines+1 && stamp[2] == 1
+			}
+		}
+		if o.Next == from {
+			break
+		}
+		from = o.Next
+	}
+	if from != len(all) || answers < 2 || !trouble {
+		t.Errorf("%d answers reach byte %d of %d; stderr marked: %v", answers, from, len(all), trouble)
+	}
+
+	s.call("PATCH", "/api/v1/jobs/"+id, object{"output": object{"keep": "17MiB"}}).want(422)
+	s.call("PATCH", "/api/v1/jobs/"+id, object{"output": object{"keep": "1KiB"}}).want(422)
+	s.call("PATCH", "/api/v1/jobs/"+id, object{"output": object{"kep": "1MiB"}}).want(422)
+	s.call("GET", path+"?pieces=true&raw=true", nil).want(422)
 }
 
 // TestJobOptions: options are returned as given, and mistakes are reported field by field.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"go-crontab/api/openapi"
@@ -40,6 +41,10 @@ type (
 	instantParam struct {
 		declared
 		needed bool // it is required
+	}
+	spanParam struct { // a duration
+		declared
+		least, most time.Duration
 	}
 	dateParam struct{ declared }
 	wordParam struct {
@@ -80,8 +85,14 @@ var (
 			"cursor", "The `next` of the previous answer. Without it, the first page.", "",
 		},
 	}
-	ofAppParam   = textParam{declared{"app", "Only entries of this app.", "billing"}, job.MaxName}
-	ofJobParam   = numberParam{declared{"job_id", "Only entries of the job with this id.", "17"}, maxID, 0}
+	ofAppParam    = textParam{declared{"app", "Only entries of this app.", "billing"}, job.MaxName}
+	ofJobParam    = numberParam{declared{"job_id", "Only entries of the job with this id.", "17"}, maxID, 0}
+	jobNamedParam = textParam{
+		declared{
+			"job", "Only entries of the job with this app and name. If it was deleted, of the last job that had them.",
+			"billing/nightly",
+		}, 2*job.MaxName + 1,
+	}
 	endedParam   = outcomeParam{declared{"outcome", "Only runs with this outcome.", "failed"}}
 	dueFromParam = instantParam{
 		declared: declared{"from", "Only runs that were due at or after this time.", "2027-01-31T00:00:00Z"},
@@ -119,6 +130,7 @@ func (p numberParam) schema() *openapi.Schema {
 
 func (p offsetParam) schema() *openapi.Schema  { return wholeFrom(0) }
 func (p instantParam) schema() *openapi.Schema { return textOf("date-time") }
+func (p spanParam) schema() *openapi.Schema    { return textOf("") }
 func (p dateParam) schema() *openapi.Schema    { return textOf("date") }
 func (p wordParam) schema() *openapi.Schema    { return openapi.Words(p.words...) }
 func (p outcomeParam) schema() *openapi.Schema { return openapi.Words(job.Outcomes()...) }

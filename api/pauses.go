@@ -56,7 +56,7 @@ func endOf(text string, now time.Time) (time.Time, bool) {
 		return t, t.Unix() > 0
 	}
 
-	d, err := time.ParseDuration(text)
+	d, err := job.ParseDuration(text)
 	return now.Add(d), err == nil
 }
 

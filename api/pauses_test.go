@@ -35,7 +35,7 @@ func TestPauses(t *testing.T) {
 				t.Errorf("%s: job %s: got %v; want it %s, pause %q", what, id, j, status, want)
 			}
 
-			if ids, _ := s.walk("/api/v1/jobs?state=" + status); !strings.Contains(fmt.Sprint(ids), id) {
+			if ids, _ := s.walk("/api/v1/jobs?status=" + status); !strings.Contains(fmt.Sprint(ids), id) {
 				t.Errorf("%s: job %s is not among those that are %s: %v", what, id, status, ids)
 			}
 		}

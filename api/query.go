@@ -117,6 +117,16 @@ func (q *query) instant(p instantParam) time.Time {
 	return t
 }
 
+// between reads a range of times. An end that is not after the beginning is a mistake: such a range
+// has nothing in it.
+func (q *query) between(begin, end instantParam) (from, to time.Time) {
+	from, to = q.instant(begin), q.instant(end)
+	if !from.IsZero() && !to.IsZero() && !to.After(from) {
+		q.wrong(end.name, problem.NotAfter, to.Format(time.RFC3339Nano), begin.name, from.Format(time.RFC3339Nano))
+	}
+	return from, to
+}
+
 // word returns one of the words of the parameter; "" if absent.
 func (q *query) word(p wordParam) string {
 	v := q.given(p.name)
@@ -162,6 +172,37 @@ func (q *query) ids(p idsParam) []int64 {
 	return ids
 }
 
+// onlyIDs returns ids, which exclude all filters; nil if absent.
+func (q *query) onlyIDs(p idsParam, filters []parameter) []int64 {
+	ids := q.ids(p)
+	if q.given(p.name) == "" {
+		return nil
+	}
+
+	for _, f := range filters {
+		if name := f.self().name; q.given(name) != "" {
+			q.wrong(name, problem.NotWith.Advise("give only one of them"),
+				problem.Shown(p.name, p.name+", which already selects everything"))
+		}
+	}
+	return ids
+}
+
+// window returns a duration; otherwise if absent.
+func (q *query) window(p spanParam, otherwise time.Duration) time.Duration {
+	v := q.given(p.name)
+	if v == "" {
+		return otherwise
+	}
+
+	d, err := time.ParseDuration(v)
+	if err != nil || d < p.least || d > p.most {
+		q.wrong(p.name, problem.NotASpan, cutShort(v), job.Duration(p.least), job.Duration(p.most))
+		return otherwise
+	}
+	return d
+}
+
 // label returns a label such as team=data; nil if absent.
 func (q *query) label(p labelParam) map[string]string {
 	v := q.given(p.name)
@@ -176,6 +217,25 @@ func (q *query) label(p labelParam) map[string]string {
 	}
 
 	return map[string]string{key: value}
+}
+
+// outcomeWord returns one of the outcomes that a parameter names; 0 if absent.
+func (q *query) outcomeWord(p wordParam) job.Outcome {
+	o, err := job.ParseOutcome(q.word(p))
+	if err != nil { // absent, or reported
+		return 0
+	}
+	return o
+}
+
+// notEmpty refuses empty parameters of a request that changes something. An empty value may come
+// from an unset shell variable. A list would only show too much, but this would change too much.
+func (q *query) notEmpty(params []parameter) {
+	for _, p := range params {
+		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
+			q.wrong(name, problem.Empty.Advise("give a value, or leave the parameter out"))
+		}
+	}
 }
 
 // outcome returns an outcome of runs; 0 if absent.

@@ -122,6 +122,27 @@ var (
 		replies: []reply{{status: http.StatusOK, about: "The result, also if the test failed.",
 			of: of[view.ChannelTest]()}}, problems: []kind{notFound, noSession, unknownOutcome},
 	}
+	tryChannelDoc = operation{
+		id: "testUnsavedAlertChannel", tag: tagAlerts, once: true, summary: "Test a channel before it is saved",
+		about: "The node that is asked sends a test message to the channel of the body now, and saves nothing.",
+		body: &requestBody{
+			of: of[view.AlertChannel](), about: "The channel, as for PUT, and a name for the message.",
+			example: `{"type": "webhook", "url": "https://example.com/alerts"}`,
+		},
+		replies: []reply{{status: http.StatusOK, about: "The result, also if the test failed.",
+			of: of[view.ChannelTest]()}}, problems: []kind{noSession, unknownOutcome},
+	}
+	tryRuleDoc = operation{
+		id: "testUnsavedAlertRule", tag: tagAlerts, once: true, summary: "Test a rule before it is saved",
+		about: "The node that is asked sends a sample of an alert of the rule to each of its channels now, " +
+			"with the rule's templates, and saves nothing. A failing template counts as a failed test.",
+		body: &requestBody{
+			of: of[view.AlertRule](), about: "The rule, as for PUT, and a name for the message.",
+			example: `{"on": ["failed", "recovered"], "apps": ["billing"], "channels": ["chat"]}`,
+		},
+		replies: []reply{{status: http.StatusOK, about: "The results, also if tests failed.",
+			of: of[view.RuleTest]()}}, problems: []kind{noSession, unknownOutcome},
+	}
 	listSilencesDoc = operation{
 		id: "listAlertSilences", tag: tagAlerts, summary: "List silences",
 		about: "Silences that have not ended, in the order of their creation. Silences of apps that the caller cannot read " +

@@ -37,11 +37,26 @@ var (
 	pausesThatGo = found[view.Page[*view.Pause]]("The remaining pauses.")
 )
 
+// backupBody describes the body for Server.putBackup.
+type backupBody struct {
+	NextWithin job.Duration `json:"next_within" doc:"The time in which the next backup is expected, from 1m to 8784h."`
+}
+
 var (
 	clusterDoc = operation{
 		id: "getCluster", tag: tagCluster, summary: "Show the cluster",
 		about:   "The sessions of its nodes, as of their last heartbeats.",
 		replies: found[view.Cluster]("The cluster."),
+	}
+	putBackupDoc = operation{
+		id: "putBackup", tag: tagCluster, summary: "Tell of a backup",
+		about: "A backup of the database has just been made. If this is not sent again in time, `doctor`, a metric and " +
+			"the alert event `backup_old` say so. The answer of `GET /api/v1/cluster` has the last one.",
+		body: &requestBody{
+			of: of[backupBody](), about: "When the next backup is expected.", example: `{"next_within": "26h"}`,
+		},
+		replies:  []reply{{status: http.StatusOK, about: "The backup.", of: of[view.Backup]()}},
+		problems: []kind{unknownOutcome},
 	}
 	statsDoc = operation{
 		id: "getStats", tag: tagCluster, summary: "Show the load of the cluster",
@@ -104,10 +119,10 @@ var (
 		id: "listAudit", tag: tagCluster, summary: "List changes",
 		about: "The audit: who changed what, from where, and why. The latest change comes first.",
 		query: []parameter{
-			ofAppParam, ofJobParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
+			ofAppParam, ofJobParam, jobNamedParam, auditName, auditWho, auditAction, auditKind, auditFrom, auditBefore, limitParam,
 			pageParam,
 		},
-		replies: found[view.Page[*view.AuditEntry]]("A page of changes."),
+		replies: found[view.Page[*view.AuditEntry]]("A page of changes."), problems: []kind{notFound},
 	}
 	verifyAuditDoc = operation{
 		id: "verifyAudit", tag: tagCluster, summary: "Verify the audit",

@@ -33,11 +33,15 @@ type (
 		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing; report what would be changed."`
 	}
 	crontabBody struct {
-		Text     string  `json:"text" doc:"The crontab."`
-		App      string  `json:"app,omitempty" doc:"The app of the jobs. Without it, 'default'."`
-		Timezone string  `json:"timezone,omitempty" doc:"The time zone of lines without 'CRON_TZ', as an IANA name. Without it, UTC: give the zone of the machine that the crontab comes from."`
-		System   bool    `json:"system,omitempty" doc:"Whether its lines have a user column, as in '/etc/crontab' and '/etc/cron.d'."`
-		User     *string `json:"user,omitempty" doc:"The user that the jobs run as; empty for the user of the node. Without it, the user in the crontab."`
+		Text     string            `json:"text" doc:"The crontab."`
+		App      string            `json:"app,omitempty" doc:"The app of the jobs. Without it, 'default'."`
+		Timezone string            `json:"timezone,omitempty" doc:"The time zone of lines without 'CRON_TZ', as an IANA name. Without it, UTC: give the zone of the machine that the crontab comes from."`
+		System   bool              `json:"system,omitempty" doc:"Whether its lines have a user column, as in '/etc/crontab' and '/etc/cron.d'."`
+		File     string            `json:"file,omitempty" doc:"The name of a file in '/etc/cron.d', which begins the names of the jobs."`
+		Selector string            `json:"selector,omitempty" doc:"The selector of the jobs. Without it, any node runs them."`
+		Labels   map[string]string `json:"labels,omitempty" doc:"The labels of the jobs."`
+		Timeout  job.Duration      `json:"timeout,omitempty" doc:"The timeout of the jobs. Without it, they have none."`
+		User     *string           `json:"user,omitempty" doc:"The user that the jobs run as; empty for the user of the node. Without it, the user in the crontab."`
 	}
 	pruneBody struct {
 		App    string            `json:"app,omitempty" doc:"The jobs of this app belong to the files."`

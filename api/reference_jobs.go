@@ -2,15 +2,14 @@ package api
 
 import (
 	"net/http"
-	"slices"
 
 	"go-crontab/api/view"
 	"go-crontab/job"
 )
 
 var (
-	jobNameParam  = textParam{declared{"name", "Only jobs whose name contains this.", "backup"}, job.MaxName}
-	jobStateParam = wordParam{declared{"state", "Only jobs with this status.", "paused"},
+	jobNameParam   = textParam{declared{"name", "Only jobs whose name contains this.", "backup"}, job.MaxName}
+	jobStatusParam = wordParam{declared{"status", "Only jobs with this status.", "paused"},
 		[]string{string(job.Active), string(job.Paused), string(job.Finished), string(job.Broken)}}
 	ownerParam      = textParam{declared{"owner", "Only jobs of this owner.", "team-data@example.com"}, job.MaxText}
 	labelIs         = labelParam{declared{"label", "Only jobs that have this label with this value.", "team=data"}}
@@ -18,7 +17,7 @@ var (
 	byCalendarParam = textParam{declared{"calendar", "Only jobs that use this calendar.", "china"}, job.MaxName}
 	// see jobFilter
 	jobFilterParams = []parameter{
-		ofAppParam, jobNameParam, jobStateParam, ownerParam, inGroupParam, byCalendarParam, labelIs,
+		ofAppParam, jobNameParam, jobStatusParam, ownerParam, inGroupParam, byCalendarParam, labelIs,
 	}
 	dueCount = numberParam{declared{"n", "The number of due times.", "5"}, maxDue, defaultDue}
 	dueAfter = instantParam{
@@ -105,7 +104,7 @@ var (
 			"in the order of their names from the matching part on, unless the token is limited to apps. " +
 			"If several parameters match many jobs each but few together, a page may have fewer items than it " +
 			"could, or none, and still a `next`.",
-		query:   slices.Concat(jobFilterParams, []parameter{limitParam, pageParam}),
+		query:   listJobsParams,
 		replies: found[view.Page[*view.Job]]("A page of jobs."),
 	}
 	getJobDoc = operation{

@@ -21,6 +21,10 @@ var (
 		declared{"raw", "The raw bytes, instead of text for people.", "true"},
 		[]string{"0", "1", "false", "true"},
 	}
+	piecesOutput = wordParam{
+		declared{"pieces", "The output in pieces, with true line numbers and stamps, as JSON or in a stream.", "true"},
+		[]string{"0", "1", "false", "true"},
+	}
 	outputFrom = offsetParam{
 		declared{
 			"from", "Only the output from this byte on. The answer is then JSON, unless `raw` is given too.", "4096",
@@ -37,10 +41,10 @@ var (
 			"If several parameters match many runs each but few together, a page may have fewer items than it " +
 			"could, or none, and still a `next`.",
 		query: []parameter{
-			ofJobParam, ofAppParam, runStateParam, endedParam, triggerParam, onNodeParam, dueFromParam, dueBeforeParam,
+			ofJobParam, jobNamedParam, ofAppParam, runStateParam, endedParam, triggerParam, onNodeParam, dueFromParam, dueBeforeParam,
 			limitParam, pageParam,
 		},
-		replies: found[view.Page[*view.Run]]("A page of runs."),
+		replies: found[view.Page[*view.Run]]("A page of runs."), problems: []kind{notFound},
 	}
 	getRunDoc = operation{
 		id: "getRun", tag: tagRuns, summary: "Show a run", about: "With its output, if it has ended.",
@@ -50,7 +54,8 @@ var (
 		id: "getOutput", tag: tagRuns, summary: "Read the output of a run",
 		about: "While the run executes, its output so far, a second or two late; afterwards the kept output. To " +
 			"follow it, ask again with `from`: " +
-			"the `next` of the previous answer. The answer is text for people; with `from`, or if only JSON " +
+			"the `next` of the previous answer. An answer of JSON has about 512 KiB at most, so ask again until `next` no longer " +
+			"grows. The answer is text for people; with `from`, or if only JSON " +
 			"is accepted, it is JSON; with `raw` it is the raw bytes, " +
 			"and with `raw` and `from` only the first piece without a gap, whose position is in the headers.\n\n" +
 			"If `text/event-stream` is accepted, it is a stream until the run has ended: messages `output`, each " +
@@ -58,7 +63,7 @@ var (
 			"and finally `end`, which says how the run ended. Their `id` is the position after them. Messages and rules " +
 			"are in `docs/events.md`.",
 		streams: true,
-		query:   []parameter{rawOutput, outputFrom},
+		query:   []parameter{rawOutput, piecesOutput, outputFrom},
 		replies: []reply{{status: http.StatusOK, about: "The output.", of: of[view.Output](),
 			media: []string{mediaPlain, mediaBytes}, stream: of[view.OutputEvent](),
 			headers: []string{"Output-State", "Output-From", "Output-Next", accelHeader}}},

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"go-crontab/api/view"
 	"go-crontab/internal/auth"
 	"go-crontab/job"
+	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
 )
@@ -23,7 +25,7 @@ func viewOfRun(r *read.Run) *view.Run {
 	v := &view.Run{
 		ID: job.RunID(r.ID), JobID: strconv.FormatInt(r.JobID, 10), Job: r.Job, App: r.App, Due: r.Due.Time(),
 		Started: instant(r.Started), Ended: instant(r.Ended), Attempt: r.Attempt, Final: r.Final, State: running,
-		ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, Signal: r.Signal,
+		ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text, ExitCode: r.ExitCode, HTTPStatus: r.Status, Signal: r.Signal,
 		Node: r.Node, Session: r.Session.String(),
 		Trigger: string(r.Kind), OutputBytes: r.Output.Bytes,
 		OutputTruncated: r.Output.Bytes > r.Kept, OutputRemoved: outputRemoved(r),
@@ -46,23 +48,71 @@ func viewOfRun(r *read.Run) *view.Run {
 	return v
 }
 
+// httpView shows the response to the request of a run; nil: it is not known.
+func httpView(r *read.Run) *view.HTTPAnswer {
+	a := r.Output.Answer
+	if a == nil {
+		return nil
+	}
+	ms := func(micros int64) float64 { return float64(micros) / 1000 }
+	return &view.HTTPAnswer{
+		Status: a.Status, Proto: a.Proto, Headers: a.Headers,
+		ConnectedMS: ms(a.Connected), FirstByteMS: ms(a.FirstByte), CompleteMS: ms(a.Complete),
+	}
+}
+
 // outputRemoved reports whether the output of a run was removed later because its app was at its
 // limit. Without that, a part of the output is always kept.
 func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0 && r.Kept == 0 }
 
 // runFilter reads the parameters that all lists of runs share.
 func runFilter(q *query) read.RunFilter {
+	from, to := q.between(dueFromParam, dueBeforeParam)
 	return read.RunFilter{
 		Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam)),
-		From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam)),
+		From: job.MicrosOf(from), To: job.MicrosOf(to),
 	}
+}
+
+// onlyJob returns the id of the job that the parameter job_id or job names; 0 if none is given.
+func (s *Server) onlyJob(ctx context.Context, q *query) (int64, error) {
+	id, named := q.number(ofJobParam), q.text(jobNamedParam)
+	if named == "" {
+		return id, nil
+	}
+
+	app, name, _ := strings.Cut(named, "/")
+	switch {
+	case id != 0:
+		q.wrong(jobNamedParam.name, problem.NotWith.Advise("give only one of them"), ofJobParam.name)
+	case app == "" || name == "":
+		q.wrong(jobNamedParam.name, problem.NotAJobName, cutShort(named))
+	}
+	if q.problems != nil {
+		return 0, nil // the caller refuses the request
+	}
+
+	none := notFound.problem("There is no job %q, and there was none.", cutShort(named))
+	if !mayRead(ctx, app) {
+		return 0, none
+	}
+	id, err := s.cfg.DB.JobOnceNamed(ctx, app, name)
+	if err == sql.ErrNotFound {
+		return 0, none
+	}
+	return id, err
 }
 
 // listRuns: GET /api/v1/runs
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := runFilter(q)
-	f.JobID, f.App, f.Node = q.number(ofJobParam), q.text(ofAppParam), q.text(onNodeParam)
+	f.App, f.Node = q.text(ofAppParam), q.text(onNodeParam)
+	var err error
+	if f.JobID, err = s.onlyJob(r.Context(), q); err != nil {
+		return err
+	}
+
 	list := "runs"
 	if f.JobID != 0 {
 		list = "runs-of-job" // it has another order

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 
 	"github.com/google/uuid"
@@ -247,6 +248,37 @@ func TestRunPages(t *testing.T) {
 	ranged = slices.DeleteFunc(ranged, func(r object) bool { return r.text("count") == "" })
 	if len(ranged) != 1 || ranged[0].text("count") != "4" || ranged[0].text("until") != (base+77).String() {
 		t.Errorf("a run that stands for four due times: got %v", ranged)
+	}
+}
+
+// TestRunsOfANamedJob: the parameter job names a living job, or else the one that was deleted last,
+// for those who may read its app.
+func TestRunsOfANamedJob(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, nil)
+	id := s.create("n/a", nil).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	s.ran(id, 1)
+
+	const path = "/api/v1/runs?job=default%2Fn%2Fa"
+	named := func() []object { return s.call("GET", path, nil).want(200).object().items("items") }
+	if got := named(); len(got) != 1 || got[0].text("job_id") != id {
+		t.Errorf("a living job: got %v", got)
+	}
+	s.call("DELETE", "/api/v1/jobs/"+id, nil).want(204)
+	if got := named(); len(got) != 1 || got[0].text("job_id") != id {
+		t.Errorf("a deleted job: got %v", got)
+	}
+	if got := s.call("GET", "/api/v1/audit?job=default/n/a&action=delete", nil).want(200).object(); len(
+		got.items("items")) != 1 {
+		t.Errorf("its audit: got %v", got)
+	}
+
+	s.as(s.newToken("other", auth.Viewer, "ops")).call("GET", path, nil).want(404)
+	s.create("n/a", nil)
+	if got := named(); len(got) != 0 {
+		t.Errorf("another job of this name: got %v", got)
 	}
 }
 

@@ -70,7 +70,7 @@ func newReflector() *openapi.Reflector {
 					"its process is shutting down. `silent`: its heartbeats have stopped, and it starts nothing. `absent`: it has no session.",
 				[]view.NodeState{
 					view.NodeReady, view.NodeCordoning, view.NodeCordoned, view.NodeDraining, view.NodeDrained,
-					view.NodeStopping, view.NodeSilent, view.NodeAbsent,
+					view.NodeStopping, view.NodeSilent, view.NodeAbsent, view.NodeGone, view.NodeLeft,
 				}),
 		},
 
@@ -93,8 +93,8 @@ func words[T ~string](name, about string, values []T) openapi.Named {
 var (
 	durationSchema = &openapi.Schema{
 		Type:        openapi.Types{openapi.String},
-		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
-		Description: "A duration: numbers with units, `ns us ms s m h`.",
+		Pattern:     `^(|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h)|[0-9]+(d|w))+)$`,
+		Description: "A duration: numbers with units, `ns us ms s m h`, and whole `d` (24 hours) and `w`.",
 	}
 	sizeSchema = &openapi.Schema{
 		Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
@@ -177,6 +177,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Misfire]():  "misfire.",
 	of[job.Retry]():    "retry.",
 	of[job.Keep]():     "keep.",
+	of[job.Capture]():  "output.",
 }
 
 // objects describes object fields, whose own fields the page lists separately.
@@ -191,7 +192,8 @@ var objects = map[string]string{
 	"keep": "Which records of the job's runs are kept, with their output. Fields that are left out come from the " +
 		"rule of " +
 		"its app, and then from the cluster's.",
-	"retry": "Whether and when an attempt that did not succeed is retried.",
+	"output": "How much of the output of each run is kept, and in which form.",
+	"retry":  "Whether and when an attempt that did not succeed is retried.",
 }
 
 // describeField describes a field of a job with the text of docs/jobs.md. Requests also get its

@@ -48,6 +48,8 @@ type Editor interface {
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	// RunNow adds a run to each job. A due time of zero means now.
 	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
+	// Rerun adds a run to each due time in the past. then is called in the transaction.
+	Rerun(ctx context.Context, past []edit.Past, then func(edit.Asked)) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error
 	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
 	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
@@ -123,6 +125,7 @@ type Server struct {
 	rate    *auth.Limiter // of requests; nil: unlimited
 	streams *streams
 	feed    *feed.Feed
+	failing *failing
 	flows   auth.Strangers // sign-ins that strangers start at the provider
 	signIns auth.Limiter   // by token or person, see limitKey
 	ahead   chan struct{}  // held by the request that computes due times of many jobs
@@ -172,6 +175,7 @@ func New(cfg Config) *Server {
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(s.table(), apiVersion) })
 	s.requestIDs = newRequestIDs()
 	s.streams, s.ahead = newStreams(), make(chan struct{}, 1)
+	s.failing = newFailing()
 	s.feed = feed.New(cfg.DB, func() job.Micros { return job.MicrosOf(cfg.Now()) }, encodeEvent, cfg.Log)
 	s.handler = s.routes()
 	return s
@@ -262,7 +266,7 @@ func (s *Server) routes() http.Handler {
 	}
 
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, withActor, s.checkHost, s.checkOrigin, deadline,
-		escapedPath, middleware.GetHead)
+		escapedPath, middleware.GetHead, compressed)
 
 	// Only callers who may see what exists learn what does not exist.
 	m.NotFound(s.orScreen(s.serve(s.guard(may(viewer, shared), noRoute))))
@@ -318,6 +322,8 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/bulk/run", may(operator, filtered), s.bulkRun, &bulkRunDoc},
 		{"POST", "/api/v1/bulk/delete", may(admin, filtered), s.bulkDelete, &bulkDeleteDoc},
 
+		{"POST", "/api/v1/bulk/rerun", may(operator, filtered), s.bulkRerun, &rerunDoc},
+
 		{"POST", "/api/v1/apply", may(admin, inBody), s.apply, &applyDoc},
 		{"GET", "/api/v1/export", may(viewer, filtered), s.export, &exportDoc},
 		{"POST", "/api/v1/crontab", may(viewer, shared), s.readCrontab, &crontabDoc},
@@ -332,6 +338,7 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/jobs/{id}/backfill", may(operator, ofJob), s.startBackfill, &startBackfillDoc},
 		{"GET", "/api/v1/backfills", may(viewer, filtered), s.listBackfills, &listBackfillsDoc},
 		{"GET", "/api/v1/backfills/{id}", may(viewer, ofBackfill), s.getBackfill, &getBackfillDoc},
+		{"GET", "/api/v1/backfills/{id}/dues", may(viewer, ofBackfill), s.listBackfillDues, &backfillDuesDoc},
 		{"POST", "/api/v1/backfills/{id}/cancel", may(operator, ofBackfill), s.cancelBackfill, &cancelBackfillDoc},
 
 		{"GET", "/api/v1/groups", may(viewer, shared), s.listGroups, &listGroupsDoc},
@@ -367,6 +374,7 @@ func (s *Server) table() []route {
 		{"POST", "/api/v1/preview", may(viewer, shared), s.preview, &previewDoc},
 		{"GET", "/api/v1/cluster", may(viewer, shared), s.cluster, &clusterDoc},
 		{"GET", "/api/v1/retention", may(viewer, filtered), s.listRetention, &listRetentionDoc},
+		{"PUT", "/api/v1/cluster/backup", may(operator, whole), s.putBackup, &putBackupDoc},
 		{"PUT", "/api/v1/cluster/retention", may(admin, whole), s.putRetention, &putRetentionDoc},
 		{"PUT", "/api/v1/apps/{app}/retention", may(admin, ofApp), s.putRetention, &putAppRetentionDoc},
 		{"GET", "/api/v1/limits", may(viewer, filtered), s.listLimits, &listLimitsDoc},
@@ -376,6 +384,9 @@ func (s *Server) table() []route {
 		{"GET", "/api/v1/doctor", may(viewer, whole), s.examine, &doctorDoc},
 		{"GET", "/api/v1/events", may(viewer, filtered), s.events, &eventsDoc},
 		{"GET", "/api/v1/stats", may(viewer, shared), s.stats, &statsDoc},
+		{"GET", "/api/v1/stats/counts", may(viewer, filtered), s.counts, &countsDoc},
+		{"GET", "/api/v1/stats/jobs", may(viewer, filtered), s.jobStats, &jobStatsDoc},
+		{"GET", "/api/v1/stats/slots", may(viewer, filtered), s.slots, &slotsDoc},
 		{"POST", "/api/v1/cluster/pause", may(operator, whole), s.pauseAll, &pauseClusterDoc},
 		{"POST", "/api/v1/cluster/resume", may(operator, whole), s.resumeAll, &resumeClusterDoc},
 		{"GET", "/api/v1/apps", may(viewer, filtered), s.listApps, &listAppsDoc},
@@ -414,6 +425,8 @@ func (s *Server) table() []route {
 		{"PUT", "/api/v1/alerts/channels/{name}", may(admin, whole), s.putChannel, &putChannelDoc},
 		{"DELETE", "/api/v1/alerts/channels/{name}", may(admin, whole), s.deleteChannel, &deleteChannelDoc},
 		{"POST", "/api/v1/alerts/channels/{name}/test", may(operator, whole), s.testChannel, &testChannelDoc},
+		{"POST", "/api/v1/alerts/test-channel", may(admin, whole), s.tryChannel, &tryChannelDoc},
+		{"POST", "/api/v1/alerts/test-rule", may(admin, whole), s.tryRule, &tryRuleDoc},
 		{"GET", "/api/v1/alerts/silences", may(viewer, filtered), s.listSilences, &listSilencesDoc},
 		{"POST", "/api/v1/alerts/silences", may(operator, inBody), s.addSilence, &addSilenceDoc},
 		{"GET", "/api/v1/alerts/silences/{id}", may(viewer, filtered), s.getSilence, &getSilenceDoc},

@@ -250,26 +250,30 @@ message now. Exits with 1 if the channel did not accept it.`,
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, raw, err := ask[view.ChannelTest](cmd.Context(), r, http.MethodPost, channelPath(args[0])+"/test", nil,
-			map[string]any{})
-		if err != nil {
-			return r.missing(cmd.Context(), err, "channel", args[0], channelsPath, "alert channel")
-		}
-
-		err = r.object(c, raw, args[0], func() error {
-			if v.Sent {
-				c.printf("%s accepted the message in %d ms: %s\n", plain(args[0]), v.TookMS, plain(v.Said))
-			}
-			return nil
-		})
-		if err == nil && !v.Sent {
-			err = fmt.Errorf("%s did not accept the message: %s", plain(args[0]), plain(v.Said))
-		}
-
-		return err
+		err := testChannel(cmd.Context(), c, r, args[0], channelPath(args[0])+"/test", map[string]any{})
+		return r.missing(cmd.Context(), err, "channel", args[0], channelsPath, "alert channel")
 	}
 
 	return cmd
+}
+
+// testChannel asks for a test message to a channel, and prints the channel's answer.
+func testChannel(ctx context.Context, c *console, r *remote, name, path string, body any) error {
+	v, raw, err := ask[view.ChannelTest](ctx, r, http.MethodPost, path, nil, body)
+	if err != nil {
+		return err
+	}
+
+	err = r.object(c, raw, name, func() error {
+		if v.Sent {
+			c.printf("%s accepted the message in %d ms: %s\n", plain(name), v.TookMS, plain(v.Said))
+		}
+		return nil
+	})
+	if err == nil && !v.Sent {
+		err = fmt.Errorf("%s did not accept the message: %s", plain(name), plain(v.Said))
+	}
+	return err
 }
 
 func rulePath(name string) string    { return rulesPath + "/" + url.PathEscape(name) }

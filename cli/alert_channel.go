@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -65,6 +66,8 @@ func channelList(c *console) *cobra.Command {
 					state = cell{"disabled", yellow}
 				case v.Held != "":
 					state = cell{"on hold: " + plain(v.Held), red}
+				case v.Failing != nil:
+					state = cell{"failing: " + plain(v.Failing.Said), red}
 				}
 				t.add(text(v.Name), text(string(v.Type)), text(target(&v.AlertChannel)), state)
 			}
@@ -99,6 +102,11 @@ func channelShow(c *console) *cobra.Command {
 			}
 
 			d.add("on hold", v.Held, red)
+			if f := v.Failing; f != nil {
+				d.add("failing", fmt.Sprintf("%s since %s: %s",
+					counted(int(f.Tries), "failed attempt"), both(&f.Since, c.now()), f.Said), red)
+			}
+
 			d.add("type", string(v.Type))
 			d.add("to", target(&v.AlertChannel))
 			if v.Email != nil {
@@ -122,6 +130,7 @@ func channelSet(c *console) *cobra.Command {
 		kind                 string
 		headers              []string
 		every, wait, timeout string
+		test                 bool
 	)
 
 	cmd := &cobra.Command{
@@ -134,7 +143,9 @@ raises the alarm when the calls stop.
 
 Store secret values with "go-crontab secret set NAME" and refer to them as '{{secret.NAME}}'. This
 works in --url (as the whole value), --sign, --routing-key and --password, and in the values of
---header.`,
+--header.
+
+With --test, the channel gets a test message, and nothing is saved.`,
 		Example: "  go-crontab alert channel set chat --type slack --url '{{secret.chat-url}}'\n" +
 			"  go-crontab alert channel set hook --type webhook --url https://example.com/alerts --sign '{{secret.hook}}'\n" +
 			"  go-crontab alert channel set mail --type email --mail-server mail.example.com:587 --user cron --password '{{secret.mail}}' --from cron@example.com --to ops@example.com\n" +
@@ -164,6 +175,7 @@ works in --url (as the whole value), --sign, --routing-key and --password, and i
 	flags.StringVar(&timeout, "timeout", "", "how long the channel may take to answer (default 10s)")
 	flags.StringVar(&v.Description, "description", "", "what the channel is for")
 	flags.BoolVar(&v.Disabled, "disabled", false, "send nothing to this channel")
+	flags.BoolVar(&test, "test", false, "send a test message to it now, and do not save it")
 
 	// Completion.
 	var types []cobra.Completion
@@ -209,6 +221,9 @@ works in --url (as the whole value), --sign, --routing-key and --password, and i
 			v.Email = &e
 		}
 
+		if test {
+			return testChannel(cmd.Context(), c, r, args[0], alertsPath+"/test-channel", &v)
+		}
 		_, raw, err := ask[job.AlertChannel](cmd.Context(), r, http.MethodPut, channelPath(args[0]), nil, &v)
 		if err != nil {
 			return err

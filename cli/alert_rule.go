@@ -2,13 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go-crontab/api/view"
 	"go-crontab/job"
@@ -166,6 +166,7 @@ func ruleSet(c *console) *cobra.Command {
 		}
 		words    = map[string]*string{}
 		disabled bool
+		test     bool
 	)
 
 	cmd := &cobra.Command{
@@ -175,12 +176,17 @@ func ruleSet(c *console) *cobra.Command {
 from now on.
 
 Events of jobs: failed (after all attempts), recovered, lost, late_start, late_finish, never_ran and
-failures. Events of the cluster: node_gone, backlog and clock_skew. docs/alerts.md explains them
-all.`,
+failures; started and succeeded are sent each time and raise no alert. Events of the cluster:
+node_gone, backlog, clock_skew, duplicate_names, folder_refused, expiring, oidc_unreachable and
+backup_old.
+docs/alerts.md explains them all.
+
+With --test, the channels get a sample of its alerts, and nothing is saved.`,
 		Example: "  go-crontab alert rule set ops --on failed,recovered --channel chat\n" +
+			"  go-crontab alert rule set ops --on failed,recovered --channel chat --test\n" +
 			"  go-crontab alert rule set slow --on late_finish --late-finish 2h --job 'billing/*' --channel chat\n" +
 			"  go-crontab alert rule set flaky --on failures --failures 3/10m --app shop --channel pager --severity critical\n" +
-			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew --channel chat",
+			"  go-crontab alert rule set cluster --on node_gone,backlog,clock_skew,folder_refused,expiring --channel chat",
 	}
 
 	r := newRemote(c, cmd)
@@ -203,6 +209,7 @@ all.`,
 	flags.StringVar(&v.Title, "title", "", "template for the first line of messages")
 	flags.StringVar(&v.Text, "text", "", "template for the rest of messages")
 	flags.BoolVar(&disabled, "disabled", false, "raise no alerts by this rule")
+	flags.BoolVar(&test, "test", false, "send a sample of its alerts to its channels now, and do not save it")
 
 	// Durations are parsed later, so that errors name the flag.
 	for name, help := range map[string]string{
@@ -262,8 +269,12 @@ all.`,
 			}
 		}
 
-		// Create or replace the rule.
 		v.Name = args[0]
+		if test {
+			return testRule(cmd.Context(), c, r, &v)
+		}
+
+		// Create or replace the rule.
 		_, raw, err := ask[job.AlertRule](cmd.Context(), r, http.MethodPut, rulePath(args[0]), nil, &v)
 		if err != nil {
 			return err
@@ -280,22 +291,47 @@ all.`,
 	return cmd
 }
 
+// testRule sends a sample of a rule that is not saved, and prints the answer of each channel.
+func testRule(ctx context.Context, c *console, r *remote, v *job.AlertRule) error {
+	got, raw, err := ask[view.RuleTest](ctx, r, http.MethodPost, alertsPath+"/test-rule", nil, v)
+	if err != nil {
+		return err
+	}
+
+	var refused []string
+	for _, t := range got.Channels {
+		if !t.Sent {
+			refused = append(refused, fmt.Sprintf("%s: %s", plain(t.Channel), plain(t.Said)))
+		}
+	}
+	err = r.object(c, raw, v.Name, func() error {
+		for _, t := range got.Channels {
+			if t.Sent {
+				c.printf("%s accepted the sample in %d ms: %s\n", plain(t.Channel), t.TookMS, plain(t.Said))
+			}
+		}
+		c.notef("The rule is not saved. To save it, leave out --test.\n")
+		return nil
+	})
+	if err == nil && refused != nil {
+		err = fmt.Errorf("not all channels accepted the sample: %s", strings.Join(refused, "; "))
+	}
+	return err
+}
+
 func durationFlag(name, text string) (job.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, usageError("--%s %q: want a duration such as 90s, 10m or 24h (a day is 24h)", name, text)
-	}
-	return job.Duration(d), nil
+	d, err := parseDuration(name, text)
+	return job.Duration(d), err
 }
 
 // ratio parses a number and a duration, such as 3/10m.
 func ratio(name, text string) (int, job.Duration, error) {
 	count, span, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(count)
-	d, err2 := time.ParseDuration(span)
+	d, err2 := job.ParseDuration(span)
 	if err != nil || err2 != nil {
 		return 0, 0, usageError("--%s %q: want a number and a duration, such as 3/10m", name, text)
 	}

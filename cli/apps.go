@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"go-crontab/api"
 
@@ -104,9 +105,10 @@ func absent(ok bool) url.Values {
 	return nil
 }
 
-// orAbsent adds a hint about --absent-ok.
+// orAbsent adds a hint about --absent-ok, in place of the API's.
 func orAbsent(err error) error {
-	if isStatus(err, http.StatusNotFound) {
+	if p := (*apiProblem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound {
+		p.Detail, _, _ = strings.Cut(p.Detail, " Add ?absent=ok")
 		return withHint(err, "if it will be added later:  --absent-ok")
 	}
 	return err

@@ -32,7 +32,7 @@ the values before and after.`,
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only changes of this app and its jobs")
-	cmd.Flags().StringVarP(&job, "job", "j", "", "only changes of this job")
+	cmd.Flags().StringVarP(&job, "job", "j", "", "only changes of this job; it may be deleted")
 	cmd.Flags().StringVar(&name, "name", "", "only changes of the thing with this name")
 	cmd.Flags().StringVar(&action, "action", "",
 		"only this action: create, update, delete, pause, kill, sign_in, refuse, reap, …")
@@ -40,7 +40,7 @@ the values before and after.`,
 	cmd.Flags().StringVar(&who, "who", "", "only changes by this person or token")
 	cmd.Flags().StringVar(&from, "from", "", `only at or after this time, such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&to, "to", "", "only before this time")
-	cmd.Flags().IntVarP(&n, "count", "n", 20, "show at most this many, 0 for all")
+	cmd.Flags().IntVarP(&n, "limit", "n", 20, "show at most this many, 0 for all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f := runFilter{app: app, from: from, to: to, n: n}
 		q, err := f.query(c.now())
@@ -54,15 +54,10 @@ the values before and after.`,
 			}
 		}
 
-		if job != "" {
-			j, _, err := findJob(cmd.Context(), r, job)
-			if err != nil {
-				return err
-			}
-			q.Set("job_id", j.ID)
+		if err := r.onlyJob(cmd.Context(), q, job); err != nil {
+			return err
 		}
-
-		return r.audit(cmd, q, n)
+		return r.orNoJob(cmd.Context(), r.audit(cmd, q, n), job)
 	}
 
 	cmd.AddCommand(auditVerifyCommand(c))

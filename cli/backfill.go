@@ -29,7 +29,8 @@ func backfillCommand(c *console) *cobra.Command {
 func backfillStart(c *console) *cobra.Command {
 	var from, to string
 	var parallel int
-	var missing, wait bool
+	var missing bool
+	var w waitFlags
 	cmd := &cobra.Command{
 		Use: "start JOB --from TIME [--to TIME]", Short: "Run the past due times of a job in a range",
 		Args: wants(1, 1, jobArgument),
@@ -47,9 +48,11 @@ other and take turns with scheduled runs.`,
 	cmd.Flags().StringVar(&to, "to", "", "the last due time, written like --from (default now)")
 	cmd.Flags().IntVarP(&parallel, "parallel", "p", 1, "run this many at once")
 	cmd.Flags().BoolVar(&missing, "missing", false, "skip due times that have a successful run")
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false,
-		"wait until the backfill ends; exit with 1 unless all runs succeeded")
+	w.flags(cmd, "wait until the backfill ends; exit with 1 unless all runs succeeded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := w.check(); err != nil {
+			return err
+		}
 		if from == "" {
 			return usageError(`--from is missing: give the first due time, such as --from "2027-01-31 09:00" or --from -24h`)
 		}
@@ -79,14 +82,18 @@ other and take turns with scheduled runs.`,
 			return err
 		}
 
-		if wait {
-			if b, raw, err = r.awaitBackfill(ctx, b, raw); err != nil {
-				return err
+		if w.wait {
+			bounded, cancel := w.bounded(ctx)
+			defer cancel()
+			id := b.ID
+			if b, raw, err = r.awaitBackfill(bounded, b, raw); err != nil {
+				return w.gaveUp(err, "backfill "+id+" has not ended", fmt.Sprintf(
+					"it goes on; to see it:  %s backfill show %s", program(), id))
 			}
 		}
 		if err := r.object(c, raw, b.ID, func() error {
 			c.printf("backfill %s of %s: %s\n", b.ID, plain(j.fullName()), b.progress())
-			if !wait {
+			if !w.wait {
 				c.notef("to follow it:  %[1]s backfill show %[2]s\nto cancel it:  %[1]s backfill cancel %[2]s\n",
 					program(),
 					b.ID)
@@ -96,7 +103,7 @@ other and take turns with scheduled runs.`,
 			return err
 		}
 
-		if wait && (b.State != "done" || b.Outcomes["succeeded"] != b.Ended) {
+		if w.wait && (b.State != "done" || b.Outcomes["succeeded"] != b.Ended) {
 			return fmt.Errorf("backfill %s: not all runs succeeded", b.ID)
 		}
 
@@ -108,7 +115,7 @@ other and take turns with scheduled runs.`,
 
 // progress describes the progress in words.
 func (b *backfillView) progress() string {
-	words := fmt.Sprintf("%s, %d of %d due times have ended", b.State, b.Ended, b.Total-b.LeftOut)
+	words := fmt.Sprintf("%s, %d of %d due times have ended", b.health(), b.Ended, b.Total-b.LeftOut)
 	if b.LeftOut > 0 {
 		words += fmt.Sprintf(", %d had already succeeded", b.LeftOut)
 	}
@@ -122,6 +129,14 @@ func (b *backfillView) progress() string {
 		words += " (" + strings.Join(parts, ", ") + ")"
 	}
 	return words
+}
+
+// health is the health in words. A node of an earlier version does not send it.
+func (b *backfillView) health() string {
+	if b.Health == "" || b.Health == view.BackfillUnknown {
+		return b.State
+	}
+	return string(b.Health)
 }
 
 // awaitBackfill polls a backfill until it has ended.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,8 @@ func clusterCommand(c *console) *cobra.Command {
 		pauseAll(c, "pause", "Pause all jobs", nothing,
 			"  go-crontab cluster pause --reason \"database maintenance\" --until 2h"),
 		resumeAll(c, "resume", "Resume a paused cluster", nothing,
-			"  go-crontab cluster resume"))
+			"  go-crontab cluster resume"),
+		clusterBackup(c))
 
 	r := newRemote(c, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -43,6 +45,9 @@ func clusterCommand(c *console) *cobra.Command {
 			if err := r.table(clusterTable(&v, c.now())); err != nil {
 				return err
 			}
+			if b := v.Backup; b != nil {
+				c.notef("last backup %s, the next one within %s of it\n", both(&b.At, c.now()), b.NextWithin)
+			}
 			c.notef("%s, session expiry %s, as seen by %s\n", plain(v.Server), v.SessionExpiry, plain(v.Node))
 			for i := range v.Folders {
 				r.noteFolder(v.Folders[i], c.now())
@@ -51,6 +56,40 @@ func clusterCommand(c *console) *cobra.Command {
 		})
 	}
 
+	return cmd
+}
+
+// clusterBackup tells the cluster of a backup.
+func clusterBackup(c *console) *cobra.Command {
+	var within string
+	cmd := &cobra.Command{
+		Use: "backup --next-within TIME", Short: "Tell the cluster that its database was backed up", Args: nothing,
+		Long: `Tell the cluster that its database has just been backed up. If this is not repeated within the given
+time, doctor, a metric and the alert event backup_old say so. It makes no backup itself.`,
+		Example: "  go-crontab cluster backup --next-within 26h",
+	}
+
+	r := newRemote(c, cmd)
+	cmd.Flags().StringVar(&within, "next-within", "", "time in which the next backup is expected, such as 26h")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := durationFlag("next-within", within)
+		if err != nil {
+			return err
+		}
+		if d == 0 {
+			return usageError("--next-within is missing: say when the next backup is expected, such as --next-within 26h")
+		}
+
+		v, raw, err := ask[view.Backup](cmd.Context(), r, http.MethodPut, "/api/v1/cluster/backup", nil,
+			map[string]any{"next_within": d})
+		if err != nil {
+			return err
+		}
+		return r.object(c, raw, "backup", func() error {
+			c.printf("the backup of %s is noted; the next one is expected within %s\n", both(&v.At, c.now()), v.NextWithin)
+			return nil
+		})
+	}
 	return cmd
 }
 

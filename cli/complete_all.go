@@ -35,7 +35,7 @@ func completeAll(c *console, cmd *cobra.Command) {
 			if cmd.Name() != "serve" {
 				complete(cmd, f.Name, completeNames(c, "/api/v1/nodes"))
 			}
-		case "timezone", "tz":
+		case "timezone":
 			complete(cmd, f.Name, completeZones)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,10 +28,12 @@ type contexts struct {
 	file string
 }
 
-// clusterContext is the address of a cluster and the file of its token.
+// clusterContext is the address of a cluster, with commas between several nodes, and the files of
+// its token and of its authorities.
 type clusterContext struct {
 	Server    string `yaml:"server"`
 	TokenFile string `yaml:"token_file,omitempty"`
+	CACert    string `yaml:"ca_cert,omitempty"`
 }
 
 func contextsFile() (string, error) {
@@ -140,6 +141,12 @@ func fromContext(flags *pflag.FlagSet) error {
 		return err
 	}
 
+	if ctx.CACert != "" && !flags.Changed("ca-cert") && (asked.Changed || os.Getenv(envName("ca-cert")) == "") {
+		if err := flags.Set("ca-cert", ctx.CACert); err != nil {
+			return err
+		}
+	}
+
 	// The token in the variable may belong to another cluster.
 	told := !asked.Changed && (os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "")
 	if ctx.TokenFile == "" || flags.Changed("token") || told {
@@ -165,6 +172,7 @@ type contextItem struct {
 	Name      string `json:"name"`
 	Server    string `json:"server"`
 	TokenFile string `json:"token_file,omitempty"`
+	CACert    string `json:"ca_cert,omitempty"`
 	Current   bool   `json:"current"`
 }
 
@@ -183,7 +191,7 @@ func contextList(c *console) *cobra.Command {
 			names := slices.Sorted(maps.Keys(all.Contexts))
 			for _, name := range names {
 				ctx := all.Contexts[name]
-				items = append(items, contextItem{name, ctx.Server, ctx.TokenFile, name == all.Current})
+				items = append(items, contextItem{name, ctx.Server, ctx.TokenFile, ctx.CACert, name == all.Current})
 			}
 
 			if out.format == "name" {
@@ -221,17 +229,18 @@ func contextList(c *console) *cobra.Command {
 }
 
 func contextAdd(c *console) *cobra.Command {
-	var server, tokenFile string
+	var server, tokenFile, caCert string
 	var use, tokenStdin bool
 	cmd := &cobra.Command{
-		Use: "add NAME --server URL", Short: "Add a context, or change its server or token",
+		Use: "add NAME --server URL", Short: "Add a context, or change its server, token or authority",
 		Args: wants(1, 1, "NAME"),
-		Long: `Add a context, which is a name for a cluster, or change its server or token. The first context that
-you add is used from then on.
+		Long: `Add a context, which is a name for a cluster, or change its server, token or authority. The first
+context that you add is used from then on. With several servers, commands use one that answers.
 
 Contexts are stored in ~/.config/go-crontab/contexts.yaml, and each token in a separate file. Only
 you can read them.`,
 		Example: `  go-crontab context add prod --server https://cron.example.com:8610 --token-file ~/.prod-token
+  go-crontab context add prod --server https://web-1:8610,https://web-2:8610 --ca-cert ca.pem
   go-crontab token create me --role operator | go-crontab context add prod --server https://cron.example.com:8610 --token-stdin`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -247,16 +256,26 @@ you can read them.`,
 				ctx.Server = server
 			}
 
-			switch u, err := url.Parse(ctx.Server); {
+			switch {
 			case name == "" || strings.ContainsAny(name, "/\\ \t\n") || strings.HasPrefix(name, ".") ||
 				strings.HasPrefix(name, "-"):
 				return usageError("%q is not a valid name: use no white space or slashes, and do not begin with . or -", name)
 			case ctx.Server == "":
 				return usageError("--server is missing: give a node's URL, such as --server %s", defaultServer)
-			case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
-				return usageError("--server %q: want a URL such as %s", ctx.Server, defaultServer)
 			case tokenFile != "" && tokenStdin:
 				return usageError("--token-file and --token-stdin cannot be combined")
+			}
+			if err := checkServers(ctx.Server); err != nil {
+				return err
+			}
+
+			if caCert != "" {
+				if _, err := readAuthorities(caCert); err != nil {
+					return err
+				}
+				if ctx.CACert, err = filepath.Abs(caCert); err != nil {
+					return err
+				}
 			}
 
 			// Take the token from a file, or from standard input.
@@ -294,7 +313,9 @@ you can read them.`,
 		},
 	}
 
-	cmd.Flags().StringVar(&server, "server", "", "URL of a node, such as https://cron.example.com:8610")
+	cmd.Flags().StringVar(&server, "server", "",
+		"URL of a node, such as https://cron.example.com:8610, or of several, separated by commas")
+	cmd.Flags().StringVar(&caCert, "ca-cert", "", "PEM file with the authorities to trust instead of the system's")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
 	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false,
 		"read the token from standard input and store it in a file that only you can read")
@@ -348,7 +369,7 @@ func contextUse(c *console) *cobra.Command {
 
 			c.printf("using %s: %s\n", plain(args[0]), plain(ctx.Server))
 			for _, name := range []string{
-				envName("server"), envName("context"), envName("token"), envName("token") + "_FILE",
+				envName("server"), envName("context"), envName("token"), envName("token") + "_FILE", envName("ca-cert"),
 			} {
 				if os.Getenv(name) != "" {
 					c.notef("but the variable %s is set and takes precedence\n", name)

@@ -10,7 +10,6 @@ import (
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // maxOutlook is the API's limit for due times.
@@ -55,24 +54,18 @@ const exprArgument = `EXPR in quotes, such as "0 3 * * *"`
 func (f *cronFlags) flags(cmd *cobra.Command) {
 	f.output.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.zone, "tz", "z", "", "time zone of the expression, such as Europe/Berlin (default UTC)")
+	flags.StringVarP(&f.zone, "timezone", "z", "", "time zone of the expression, such as Europe/Berlin (default UTC)")
 	flags.StringVar(&f.from, "from", "",
-		"list due times after this time, in --tz unless it has an offset (default now)")
-	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "timezone" { // as in job add
-			name = "tz"
-		}
-		return pflag.NormalizedName(name)
-	})
+		"list due times after this time, in --timezone unless it has an offset (default now)")
 
-	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
+	_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 }
 
 // read parses the schedule, and the time after which due times are listed.
 func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, from time.Time, err error) {
 	spec = &job.Spec{Schedule: strings.Join(args, " "), Timezone: f.zone}
 	if zone, err = job.LoadZone(f.zone); err != nil {
-		return nil, nil, from, usageError("--tz: %w", err)
+		return nil, nil, from, usageError("--timezone: %w", err)
 	}
 
 	from = time.Now()
@@ -112,17 +105,17 @@ func cronNext(c *console) *cobra.Command {
 		Long: `List the next due times of a cron expression. This needs no server. -o json prints the same as POST
 /api/v1/preview, and -o name only the due times. Times around a clock change are marked: gap for a
 time that the clock skips, and repeat for a time that it shows twice.`,
-		Example: `  go-crontab cron next "30 6 * * MON-FRI" --tz Europe/Berlin
-  go-crontab cron next "30 2 * * *" --tz Europe/Berlin --from 2027-03-27 -n 3
+		Example: `  go-crontab cron next "30 6 * * MON-FRI" --timezone Europe/Berlin
+  go-crontab cron next "30 2 * * *" --timezone Europe/Berlin --from 2027-03-27 -n 3
   go-crontab cron next @hourly -o name -n 24`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 
 	f.flags(cmd)
-	cmd.Flags().IntVarP(&n, "count", "n", 10, "show this many, 1 to 1000")
+	cmd.Flags().IntVarP(&n, "limit", "n", 10, "show this many, 1 to 1000")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if n < 1 || n > maxOutlook {
-			return usageError("--count %d: want 1 to %d", n, maxOutlook)
+			return usageError("--limit %d: want 1 to %d", n, maxOutlook)
 		}
 
 		spec, zone, from, err := f.read(args)
@@ -181,7 +174,7 @@ func cronExplain(c *console) *cobra.Command {
 		Long: `Explain a cron expression: in words, field by field, at clock changes, and with its next due times.
 This needs no server.`,
 		Example: `  go-crontab cron explain "0 9 13 * FRI"
-  go-crontab cron explain "*/15 9-17 * * MON-FRI" --tz Asia/Shanghai`,
+  go-crontab cron explain "*/15 9-17 * * MON-FRI" --timezone Asia/Shanghai`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 

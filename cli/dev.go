@@ -78,9 +78,9 @@ func (d *dev) flags(cmd *cobra.Command) {
 	flags.IntVarP(&d.count, "nodes", "n", 3, "number of nodes, 1 to 9")
 	flags.IntVarP(&d.firstPort, "port", "p", 8610, "port of the first node; the others take the next free ports")
 	flags.StringVar(&d.data, "data", "", "data folder (default ~/.local/share/go-crontab/dev)")
-	flags.DurationVar(&d.expiry, "session-expiry", session.DefaultExpiry,
+	durationVar(flags, &d.expiry, "session-expiry", session.DefaultExpiry,
 		"consider a node dead after this long without a sign of life")
-	flags.DurationVar(&d.away, "restart-after", 45*time.Second, "restart a killed node after this long")
+	durationVar(flags, &d.away, "restart-after", 45*time.Second, "restart a killed node after this long")
 	flags.BoolVar(&d.noSamples, "no-samples", false, "add no sample jobs")
 	choiceVar(flags, &d.level, "log-level", "", "info", "lowest level to log", "debug", "info", "warn", "error")
 }

@@ -225,7 +225,7 @@ func TestDev(t *testing.T) {
 	}
 
 	if code, out := run(t, []string{"HOME=" + t.TempDir(), "GOCRONTAB_SERVER=" + d.url}, "job",
-		"ls"); code != exitRefused || !strings.Contains(out, "GOCRONTAB_TOKEN") {
+		"ls"); code != exitUnauthorized || !strings.Contains(out, "GOCRONTAB_TOKEN") {
 		t.Errorf("a command of somebody else: got code %d, %s; want refused, and what to do", code, out)
 	}
 

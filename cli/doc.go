@@ -8,6 +8,8 @@
 //	2  usage: the command line, a GOCRONTAB_ variable or the DSN makes no sense
 //	3  not found: no such job or run
 //	4  refused: the definition is invalid, the name is taken, or the node may not join its cluster
+//	5  not authorised: the token is missing or not valid, or does not allow it
+//	124  --wait-timeout has passed
 //
 // # Settings
 //

@@ -149,8 +149,8 @@ func TestEventsAndLogsOverTwoNodes(t *testing.T) {
 	}
 
 	limited.says("token reader was revoked", 30*time.Second)
-	if code := limited.exit(30 * time.Second); code != exitRefused {
-		t.Errorf("got code %d, want %d", code, exitRefused)
+	if code := limited.exit(30 * time.Second); code != exitUnauthorized {
+		t.Errorf("got code %d, want %d", code, exitUnauthorized)
 	}
 }
 

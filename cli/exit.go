@@ -14,6 +14,9 @@ const (
 	exitUsage
 	exitNotFound
 	exitRefused
+	exitUnauthorized
+
+	exitTimedOut = 124 // as timeout(1) has it
 )
 
 // exitError ends the program with a code other than exitFailed. hint says what to try next.

@@ -86,7 +86,7 @@ func (r *remote) exportRest(ctx context.Context) error {
 // noteJobPauses notes the reasons and ends of job pauses. The file itself only says that a job is
 // paused.
 func (r *remote) noteJobPauses(ctx context.Context, n *notes) error {
-	jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"state": {"paused"}}, everything)
+	jobs, _, err := list[jobView](ctx, r, "/api/v1/jobs", url.Values{"status": {"paused"}}, everything)
 	for _, j := range jobs {
 		if p := j.Pause; p != nil && p.Scope == "job" && (p.Reason != "" || p.Until != nil) {
 			n.add("job pause "+quote(j.App+"/"+j.Name), "--reason", p.Reason, "--until", stamp(p.Until))

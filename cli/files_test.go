@@ -20,7 +20,7 @@ import (
 func TestCronNext(t *testing.T) {
 	t.Parallel()
 
-	got := command("cron", "next", "30 2 * * *", "--tz", "europe/berlin", "--from", "2027-03-27T01:30:00Z", "-n", "3",
+	got := command("cron", "next", "30 2 * * *", "--timezone", "europe/berlin", "--from", "2027-03-27T01:30:00Z", "-n", "3",
 		"-o", "json")
 	const want = `{
   "words": "at 02:30 every day, Europe/Berlin",
@@ -66,13 +66,13 @@ func TestCronNext(t *testing.T) {
 		"cron next 0 3 exit.go 5 1": {
 			exitUsage, "file names such as exit.go; quote the expression",
 		},
-		"cron next @daily -n 0":              {exitUsage, "want 1 to 1000"},
-		"cron next @daily -n 1001":           {exitUsage, "want 1 to 1000"},
-		"cron next @daily --tz Nowhere":      {exitUsage, "Nowhere"},
-		"cron next @daily --from yesterday":  {exitUsage, "--from"},
-		"cron explain 0_0_31_2_*":            {exitRefused, "never fires"},
-		"cron explian @daily":                {exitUsage, "did you mean go-crontab cron explain"},
-		"cron next @daily --server http://x": {exitUsage, "unknown flag"}, // nobody is asked
+		"cron next @daily -n 0":               {exitUsage, "want 1 to 1000"},
+		"cron next @daily -n 1001":            {exitUsage, "want 1 to 1000"},
+		"cron next @daily --timezone Nowhere": {exitUsage, "Nowhere"},
+		"cron next @daily --from yesterday":   {exitUsage, "--from"},
+		"cron explain 0_0_31_2_*":             {exitRefused, "never fires"},
+		"cron explian @daily":                 {exitUsage, "did you mean go-crontab cron explain"},
+		"cron next @daily --server http://x":  {exitUsage, "unknown flag"}, // nobody is asked
 	} {
 		args := strings.Fields(line)
 		for i := range args {
@@ -351,7 +351,7 @@ func TestImportTells(t *testing.T) {
 	file := write(t, dir, "tab", "MAILTO=me\n0 3 * * * backup.sh\n@reboot x\n")
 	got := command("import", "crontab", file, "--dry-run", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, file+":3: @reboot: a cluster has no boot") ||
-		!strings.Contains(got.err, "--tz sets another") || !strings.Contains(got.err, "--skip 3") ||
+		!strings.Contains(got.err, "--timezone sets another") || !strings.Contains(got.err, "--skip 3") ||
 		!strings.Contains(got.out, "default/backup") || f.asked != nil {
 		t.Errorf("got %+v, want line 3 refused, and nobody asked", got)
 	}
@@ -360,13 +360,13 @@ func TestImportTells(t *testing.T) {
 	berlin := write(t, dir, "berlin", "CRON_TZ=Europe/Berlin\n0 3 * * * backup.sh\n@reboot x\n@reboot y\n")
 	got = command("import", "crontab", berlin, "--dry-run", "--skip", "3", "--server", f.URL)
 	if got.code != exitRefused || !strings.Contains(got.err, "--skip 3,4\n") ||
-		strings.Contains(got.err, "--tz sets another") {
+		strings.Contains(got.err, "--timezone sets another") {
 		t.Errorf("once more: got %+v, want --skip 3,4", got)
 	}
 
 	answer = `{"dry_run":true,"groups":[],"calendars":[],"jobs":[{"app":"ops","name":"backup","action":"created","version":0}]}`
 	args := []string{
-		"import", "crontab", file, "--skip", "3", "--tz", "Asia/Shanghai", "--app", "ops", "--server", f.URL,
+		"import", "crontab", file, "--skip", "3", "--timezone", "Asia/Shanghai", "--app", "ops", "--server", f.URL,
 	}
 	if got = command(args...); got.code != 0 || len(sent()) != 2 ||
 		!strings.Contains(got.out, "created    ops/backup  at 03:00 every day, Asia/Shanghai") {
@@ -426,13 +426,13 @@ func TestImportTells(t *testing.T) {
 	known = `{"items":[{"app":"ops","name":"backup","schedule":"0 3 * * *","command":"backup.sh a"},{"app":"ops","name":"backup-b","schedule":"0 4 * * *","command":"backup.sh b"},
 		{"app":"ops","name":"backup-c","schedule":"0 5 * * *","command":"backup.sh c"},{"app":"ops","name":"backup-9","schedule":"0 6 * * *","command":"backup.sh e"}]}`
 	answer = `{"jobs":[]}`
-	got = command("import", "crontab", again, "--dry-run", "--tz", "UTC", "--app", "ops", "-o", "name", "--server",
+	got = command("import", "crontab", again, "--dry-run", "--timezone", "UTC", "--app", "ops", "-o", "name", "--server",
 		f.URL)
 	if got.code != 0 || got.out != "ops/backup-b\nops/backup-d\nops/backup-9\n" {
 		t.Errorf("without its first line: got %+v", got)
 	}
 
-	got = command("import", "crontab", again, "--dry-run", "--tz", "UTC", "--app", "ops", "--server", f.URL)
+	got = command("import", "crontab", again, "--dry-run", "--timezone", "UTC", "--app", "ops", "--server", f.URL)
 	if got.code != 0 ||
 		!strings.Contains(got.err, again+": the job ops/backup came from here, but its line is gone") ||
 		!strings.Contains(got.err, "job rm ops/backup-c") {
@@ -441,7 +441,7 @@ func TestImportTells(t *testing.T) {
 
 	known = `{"items":[]}`
 	f.Close()
-	got = command("import", "crontab", file, "--skip", "3", "--dry-run", "--tz", "UTC", "-o", "manifest", "--server",
+	got = command("import", "crontab", file, "--skip", "3", "--dry-run", "--timezone", "UTC", "-o", "manifest", "--server",
 		f.URL)
 	if got.code != 0 || !strings.Contains(got.err, "existing jobs were not checked") ||
 		!strings.HasPrefix(got.out, "jobs:\n  - app: default\n    name: backup\n") {
@@ -468,11 +468,11 @@ func TestImportTells(t *testing.T) {
 
 	// Flags select the kind of crontab.
 	users := write(t, dir, "users", "17 * * * * root run-parts\n")
-	if got := command("import", "crontab", users, "--dry-run", "--tz", "UTC", "--server", f.URL); got.code != 0 ||
+	if got := command("import", "crontab", users, "--dry-run", "--timezone", "UTC", "--server", f.URL); got.code != 0 ||
 		!strings.Contains(got.out, "a user column? Then import it with --system") {
 		t.Errorf("a column for users: got %+v", got)
 	}
-	if got := command("import", "crontab", write(t, dir, "etc/cron.d/own", "0 3 * * * sync\n"), "--dry-run", "--tz",
+	if got := command("import", "crontab", write(t, dir, "etc/cron.d/own", "0 3 * * * sync\n"), "--dry-run", "--timezone",
 		"UTC", "--server", f.URL); got.code != exitRefused ||
 		!strings.Contains(got.err, "a personal crontab? Then import it with --personal") {
 		t.Errorf("a personal one: got %+v", got)
@@ -491,12 +491,12 @@ func TestImportTells(t *testing.T) {
 
 	commented, empty := write(t, dir, "commented", "# 0 3 * * * old.sh\n0 4 * * * new.sh\n"), write(t, dir, "empty", "")
 	for line, want := range map[string]string{
-		"import crontab":                          "is missing",
-		"import crontab - -o manifest":            "needs --dry-run",
-		"import crontab - --system --personal":    "cannot be combined",
-		"import crontab " + dir + "/nix":          "no such file",
-		"import crontab " + t.TempDir():           "no crontab found",
-		"import crontab - --tz Nowhere --dry-run": "Nowhere",
+		"import crontab":                                "is missing",
+		"import crontab - -o manifest":                  "needs --dry-run",
+		"import crontab - --system --personal":          "cannot be combined",
+		"import crontab " + dir + "/nix":                "no such file",
+		"import crontab " + t.TempDir():                 "no crontab found",
+		"import crontab - --timezone Nowhere --dry-run": "Nowhere",
 		"import crontab " + file + " " + system +
 			" --skip 1": "there are 2 files; say which one, as FILE:LINE, such as " + file + ":1",
 		"import crontab " + file + " --skip " + system + ":1": "is not one of the files to import",
@@ -750,7 +750,7 @@ jobs:
 			"# changed\n\njobs:\n  - {app: shop, name: a, version: 7, schedule: '@daily', command: x}\n"))
 
 	// The local output equals the API's preview.
-	preview := command("cron", "next", "*/7 3-5 * * 1-5", "--tz", "Europe/Berlin", "--from", "2027-03-26T00:00:00Z",
+	preview := command("cron", "next", "*/7 3-5 * * 1-5", "--timezone", "Europe/Berlin", "--from", "2027-03-26T00:00:00Z",
 		"-n", "50", "-o", "json")
 	text, raw := preview.out, s.post(t, "/api/v1/preview",
 		`{"schedule": "*/7 3-5 * * 1-5", "timezone": "Europe/Berlin", "from": "2027-03-26T00:00:00Z", "n": 50}`)
@@ -876,10 +876,10 @@ jobs:
 	}
 
 	tab := write(t, dir, "tab", "# every hour\n7 * * * * /usr/bin/report\n")
-	do("created    default/report", "import", "crontab", tab, "--tz", "UTC")
-	do("unchanged  default/report", "import", "crontab", tab, "--tz", "UTC")
+	do("created    default/report", "import", "crontab", tab, "--timezone", "UTC")
+	do("unchanged  default/report", "import", "crontab", tab, "--timezone", "UTC")
 	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
-	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
+	do("updated    default/report", "import", "crontab", tab, "--timezone", "UTC")
 
 	// Another machine has a crontab with the same path.
 	relabel := func(label string) {
@@ -890,16 +890,16 @@ jobs:
 	relabel("other-host:" + tab)
 	for _, command := range []string{"/usr/bin/report", "/opt/report --all"} {
 		refused("the job default/report exists", "import", "crontab", write(t, dir, "tab", "8 * * * * "+command+"\n"),
-			"--tz", "UTC")
+			"--timezone", "UTC")
 	}
 
 	relabel(tab) // as older versions label it
-	do("updated    default/report", "import", "crontab", write(t, dir, "tab", "8 * * * * /usr/bin/report\n"), "--tz",
+	do("updated    default/report", "import", "crontab", write(t, dir, "tab", "8 * * * * /usr/bin/report\n"), "--timezone",
 		"UTC")
 	write(t, dir, "tab", "# every hour\n8 * * * * /usr/bin/report\n")
-	do("updated    default/report", "import", "crontab", tab, "--tz", "UTC")
+	do("updated    default/report", "import", "crontab", tab, "--timezone", "UTC")
 	refused("the job default/report exists", "import", "crontab",
-		write(t, dir, "other", "1 * * * * report\n"), "--tz", "UTC")
+		write(t, dir, "other", "1 * * * * report\n"), "--timezone", "UTC")
 	if got := do("", "job", "show", "report", "-o", "json"); !strings.Contains(got.out, `"description": "every hour"`) {
 		t.Errorf("got %s", got.out)
 	}

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"go-crontab/api"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,10 +48,72 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 	return api.Nearest(name, names)
 }
 
+// wantDuration says how durations are written.
+const wantDuration = "want a duration with its unit, such as 90s, 10m, 24h or 7d"
+
+// durationValue is a flag with a duration.
+type durationValue time.Duration
+
+// durationVar adds a flag with a duration.
+func durationVar(flags *pflag.FlagSet, d *time.Duration, name string, otherwise time.Duration, usage string) {
+	*d = otherwise
+	flags.Var((*durationValue)(d), name, usage)
+}
+
+func (d *durationValue) Type() string { return "duration" }
+
+func (d *durationValue) String() string {
+	if *d == 0 {
+		return "" // so that help shows no default
+	}
+	return job.Duration(*d).String()
+}
+
+func (d *durationValue) Set(s string) error {
+	v, err := job.ParseDuration(s)
+	*d = durationValue(v)
+	return err
+}
+
+// parseDuration reads the duration of a flag.
+func parseDuration(flag, text string) (time.Duration, error) {
+	d, err := job.ParseDuration(text)
+	switch {
+	case errors.Is(err, job.ErrTooLong):
+		return 0, usageError("--%s %q %w", flag, text, err)
+	case err != nil:
+		return 0, usageError("--%s %q: %s", flag, text, wantDuration)
+	}
+	return d, nil
+}
+
+// parseEnd reads the end of something: a time, or a duration from now. It returns a duration as it
+// is, so that the server's clock counts.
+func parseEnd(flag, s string, now time.Time) (string, error) {
+	d, err := job.ParseDuration(strings.TrimPrefix(s, "+"))
+	switch {
+	case err == nil && d <= 0:
+		return "", usageError("--%s %s lies in the past; write 2h or +2h for two hours from now", flag, s)
+	case err == nil:
+		return job.Duration(d).String(), nil
+	case errors.Is(err, job.ErrTooLong):
+		return "", usageError("--%s %s %w", flag, s, err)
+	}
+
+	t, err := parseTime(s, now.Location(), now)
+	if err != nil {
+		return "", usageError("--%s %w, or a duration such as 2h or 7d", flag, err)
+	}
+	return t.Format(time.RFC3339Nano), nil
+}
+
 // wanted says which values a flag takes.
 func wanted(e *pflag.InvalidValueError) string {
-	if errors.Is(e, strconv.ErrRange) {
+	switch {
+	case errors.Is(e, strconv.ErrRange):
 		return "the number is too large"
+	case errors.Is(e, job.ErrTooLong):
+		return job.ErrTooLong.Error()
 	}
 	switch e.GetFlag().Value.Type() {
 	case "int", "int64":
@@ -58,7 +123,7 @@ func wanted(e *pflag.InvalidValueError) string {
 	case "intSlice":
 		return "want whole numbers, separated by commas"
 	case "duration":
-		return "want a duration with its unit, such as 90s, 10m or 24h (a day is 24h)"
+		return wantDuration
 	case "bool":
 		return "want true or false"
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"go-crontab/api/view"
 
@@ -36,7 +35,7 @@ func groupList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return groups[i].Name }, func() error {
 			if len(groups) == 0 {
-				c.notef("There are no groups yet. To create one:  %s group set NAME SLOTS\n", program())
+				c.notef("There are no groups yet. To create one:  %s group set NAME --slots 3\n", program())
 				return nil
 			}
 
@@ -59,20 +58,21 @@ func groupList(c *console) *cobra.Command {
 }
 
 func groupSet(c *console) *cobra.Command {
+	slots := 0
 	cmd := &cobra.Command{
-		Use: "set GROUP SLOTS", Short: "Create a group, or change its number of slots",
-		Args: wants(2, 2, "GROUP and SLOTS (a number)"),
+		Use: "set GROUP --slots N", Short: "Create a group, or change its number of slots",
+		Args: wants(1, 1, "GROUP"),
 		Long: `Create a group, or change its number of slots: how many runs of its jobs may execute at once in the
 whole cluster. A job joins a group with job add --group. Runs without a free slot wait. A free slot
 goes to the run with the highest priority, then the earliest due time.`,
-		Example: "  go-crontab group set database 3\n  go-crontab job add reindex --group database --schedule '0 3 * * *' -- reindex.sh",
+		Example: "  go-crontab group set database --slots 3\n  go-crontab job add reindex --group database --schedule '0 3 * * *' -- reindex.sh",
 	}
 
 	r := newRemote(c, cmd)
+	cmd.Flags().IntVar(&slots, "slots", 0, "how many runs of the group may execute at once")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		slots, err := strconv.Atoi(args[1])
-		if err != nil {
-			return usageError("SLOTS %q: want a whole number, such as 3", args[1])
+		if !cmd.Flags().Changed("slots") {
+			return usageError("--slots is missing: give how many runs may execute at once, such as --slots 3")
 		}
 
 		g, raw, err := ask[view.Group](cmd.Context(), r, http.MethodPut, groupPath(args[0]), nil,

@@ -108,6 +108,9 @@ skipped with this reason.`
 		}
 		return r.object(c, raw, h.Key, func() error {
 			c.printf("%s handler %s, used by %s\n", done, plain(h.Key), counted(h.Jobs, "job"))
+			if len(h.Nodes) == 0 {
+				c.notef("No node has a handler of this name now. This applies when one does.\n")
+			}
 			return nil
 		})
 	}

@@ -30,6 +30,9 @@ func importCommand(c *console) *cobra.Command {
 type importFlags struct {
 	system, personal bool
 	app, user, zone  string
+	selector         string
+	labels           []string
+	timeout          time.Duration
 	skip             []string
 	replace, dryRun  bool
 }
@@ -86,13 +89,17 @@ func importCrontab(c *console) *cobra.Command {
 name the differences from cron for each line. --dry-run shows the jobs without importing them.
 
 /etc/crontab and the files of /etc/cron.d have a column for the user; for other files, --system says
-so. Times are in this machine's time zone, unless --tz or CRON_TZ in the file names another.
+so. Times are in this machine's time zone, unless --timezone or CRON_TZ in the file names another.
+Jobs are named after their program, and after their file in /etc/cron.d.
+
+A crontab belongs to a machine, and a job to the cluster: with --selector node=NAME the jobs stay on
+a machine. --timeout ends runs that hang; without it, a run that hangs keeps its job from running.
 
 If a job of the same name exists and is the same, it is left unchanged. If it differs, nothing is
 imported, unless the job came from the same crontab on the same machine, or --replace is given.`,
 		Example: `  crontab -l | go-crontab import crontab - --dry-run
-  go-crontab import crontab /etc/crontab /etc/cron.d --app system
-  go-crontab import crontab old.crontab --tz Europe/Berlin --user www-data
+  go-crontab import crontab /etc/crontab /etc/cron.d --app system --selector node=web-1 --timeout 2h
+  go-crontab import crontab old.crontab --timezone Europe/Berlin --user www-data
   go-crontab import crontab /etc/crontab --dry-run -o manifest > jobs.yaml`,
 	}
 
@@ -104,11 +111,14 @@ imported, unless the job came from the same crontab on the same machine, or --re
 	flags.BoolVar(&f.personal, "personal", false, "the lines have no column for the user, whatever the path")
 	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "app of the jobs")
 	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" for the node's own (default from the crontab)`)
-	flags.StringVarP(&f.zone, "tz", "z", "", "time zone of the crontab (default this machine's)")
+	flags.StringVarP(&f.zone, "timezone", "z", "", "time zone of the crontab (default this machine's)")
+	flags.StringVar(&f.selector, "selector", "", "which nodes may run the jobs, such as node=web-1 (default all)")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil, "label of the jobs, key=value; may be repeated")
+	durationVar(flags, &f.timeout, "timeout", 0, "kill runs after this long (default never)")
 	flags.StringSliceVar(&f.skip, "skip", nil,
 		"leave out this line: 7, or FILE:7 with several files; may be repeated, or separated by commas")
 	flags.BoolVar(&f.replace, "replace", false, "replace existing jobs of the same name")
-	_ = cmd.RegisterFlagCompletionFunc("tz", completeZones)
+	_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.system && f.personal {
@@ -138,7 +148,11 @@ func (f *importFlags) read(
 	}
 
 	if _, err := job.LoadZone(zone); err != nil {
-		return nil, nil, usageError("--tz: %w", err)
+		return nil, nil, usageError("--timezone: %w", err)
+	}
+	common, err := f.common()
+	if err != nil {
+		return nil, nil, err
 	}
 
 	files, left, err := crontabFiles(args)
@@ -167,9 +181,11 @@ func (f *importFlags) read(
 
 		label := labelOf(file)
 		report.labels = append(report.labels, label)
-		o := crontab.Options{
-			Name: label.now, System: f.system || !f.personal && isSystem(file), App: f.app, Zone: zone,
-			Skip: skip[file],
+		o := common
+		o.Name, o.Zone, o.Skip = label.now, zone, skip[file]
+		o.System = f.system || !f.personal && isSystem(file)
+		if isInCronD(file) {
+			o.File = filepath.Base(file)
 		}
 
 		if file == "-" {
@@ -199,7 +215,7 @@ func (f *importFlags) read(
 				continue
 			}
 			told[n.Message] = n.Line == 0
-			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Field, n.Text})
+			report.Notes = append(report.Notes, importedNote{file, n.Line, n.Field, withFlag(n.Text)})
 		}
 
 		for _, n := range out.Refused {
@@ -220,6 +236,21 @@ func (f *importFlags) read(
 	return lines, report, nil
 }
 
+// common returns the options of all files: what all jobs get.
+func (f *importFlags) common() (o crontab.Options, err error) {
+	o = crontab.Options{App: f.app, Selector: f.selector, Timeout: job.Duration(f.timeout)}
+	if len(f.labels) > 0 {
+		if o.Labels, err = parseLabels("--label", f.labels); err != nil {
+			return o, err
+		}
+	}
+
+	if err := o.Check(); err != nil {
+		return o, usageError("%s", strings.ReplaceAll("--"+err.Error(), "--labels", "--label"))
+	}
+	return o, nil
+}
+
 // withFlag adds the flag that selects the kind of crontab.
 func withFlag(note problem.Text) problem.Text {
 	switch note.Code {
@@ -227,6 +258,10 @@ func withFlag(note problem.Text) problem.Text {
 		note.Message += " Then import it with --system"
 	case problem.CrontabPersonal.Code():
 		note.Message += " Then import it with --personal"
+	case problem.CrontabMachine.Code():
+		note.Message += ": --selector"
+	case problem.CrontabNoTimeout.Code():
+		note.Message += ": --timeout"
 	}
 	return note
 }
@@ -358,8 +393,13 @@ func readCrontab(c *console, file string) ([]byte, error) {
 // path may be below the mounted or unpacked root of another machine.
 func isSystem(file string) bool {
 	full, err := filepath.Abs(file)
-	return err == nil &&
-		(strings.HasSuffix(full, "/etc/crontab") || strings.HasSuffix(filepath.Dir(full), "/etc/cron.d"))
+	return err == nil && (strings.HasSuffix(full, "/etc/crontab") || isInCronD(full))
+}
+
+// isInCronD reports whether a path is that of a package's or a service's system crontab.
+func isInCronD(file string) bool {
+	full, err := filepath.Abs(file)
+	return err == nil && strings.HasSuffix(filepath.Dir(full), "/etc/cron.d")
 }
 
 // ownerOf returns the user of a personal crontab, from its path, or "".

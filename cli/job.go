@@ -38,10 +38,13 @@ func namedPath(app, name string) string {
 	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
 }
 
+// isJobID reports whether an argument is the id of a job. Other arguments are names.
+func isJobID(arg string) bool { return arg != "" && strings.Trim(arg, "0123456789") == "" }
+
 // findJob reads the job that an argument names. An argument of digits is an id.
 func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.RawMessage, err error) {
 	path := "/api/v1/jobs/" + arg
-	if arg == "" || strings.Trim(arg, "0123456789") != "" {
+	if !isJobID(arg) {
 		app, name := splitName(arg)
 		if app == "" || name == "" {
 			return j, nil, usageError("%q: want %s", arg, jobArgument)
@@ -71,7 +74,7 @@ func (r *remote) noJob(ctx context.Context, what, arg, command string) error {
 // a similar name in the same app.
 func (r *remote) nearestJob(ctx context.Context, arg string) string {
 	app, name := splitName(arg)
-	if len(name) < 2 || strings.Trim(arg, "0123456789") == "" { // everything is similar to a letter
+	if len(name) < 2 || isJobID(arg) { // everything is similar to a letter
 		return ""
 	}
 

@@ -29,6 +29,7 @@ var jobFlags = map[string]string{
 	"attempts":        "retry.attempts", "backoff": "retry.backoff", "backoff-factor": "retry.factor",
 	"max-backoff": "retry.max_backoff",
 	"keep-age":    "keep.age", "keep-runs": "keep.runs", "keep-bytes": "keep.bytes", "keep-failures": "keep.failures",
+	"keep-output": "output.keep", "mark-stderr": "output.mark_stderr",
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
 
@@ -193,12 +194,15 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.Float64("backoff-factor", 0,
 		"multiply the backoff by this after each attempt (default 1)")
 
-	flags.String("keep-age", "", "remove records of runs that are older than this, such as 720h")
+	flags.String("keep-age", "", "remove records of runs that are older than this, such as 30d")
 	flags.Int64("keep-runs", 0, "keep only this many records of runs, the latest ones")
 	flags.String("keep-bytes", "",
 		"keep only the latest records with at most this much output, such as 1GiB")
 	flags.String("keep-failures", "",
-		"keep records of unsuccessful runs at least this long, such as 8760h")
+		"keep records of unsuccessful runs at least this long, such as 365d")
+
+	flags.String("keep-output", "", "keep this much of the output of each run, up to 16MiB (default 64KiB)")
+	flags.Bool("mark-stderr", false, "read stderr apart from stdout, so that its lines are marked")
 
 	flags.String("ping-url", "",
 		"call this URL (GET) after each success, so that a monitor elsewhere notices missing calls")

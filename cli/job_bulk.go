@@ -33,7 +33,7 @@ func (f *jobFilter) flags(cmd *cobra.Command) {
 func (f *jobFilter) query() url.Values {
 	query := url.Values{}
 	for name, value := range map[string]string{
-		"app": f.app, "state": f.status, "owner": f.owner, "group": f.group, "calendar": f.calendar, "label": f.label,
+		"app": f.app, "status": f.status, "owner": f.owner, "group": f.group, "calendar": f.calendar, "label": f.label,
 		"name": f.name,
 	} {
 		if value != "" {

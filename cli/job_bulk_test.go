@@ -55,7 +55,7 @@ func TestBulkCommands(t *testing.T) {
 			"POST /api/v1/bulk/pause?app=ops&label=team%3Ddata&name=x, POST /api/v1/bulk/pause?app=ops&cursor=more&label=team%3Ddata&name=x"},
 		{
 			"pause --status active --dry-run", exitOK, "ops/a  paused", "more than 10000 jobs",
-			"POST /api/v1/bulk/pause?dry_run=true&state=active",
+			"POST /api/v1/bulk/pause?dry_run=true&status=active",
 		},
 		{
 			"run --all --yes -o name", exitRefused, "ops/a\nops/c\n", "1 of the jobs could not be started",

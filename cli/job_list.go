@@ -40,12 +40,12 @@ func jobList(c *console) *cobra.Command {
 func jobTable(jobs []jobView, now time.Time) *table {
 	t := &table{columns: []column{
 		{head: "ID", right: true, spare: true}, {head: "JOB", shrink: true}, {head: "SCHEDULE", shrink: true},
-		{head: "STATUS"},
+		{head: "HEALTH"},
 		{head: "NEXT"}, {head: "LAST", drop: true}, {head: "COMMAND", shrink: true, spare: true},
 	}}
 	for _, j := range jobs {
 		t.add(text(j.ID), text(j.fullName()), text(j.when(now.Location())),
-			cell{string(j.Status), statusColour(j.Status)}, text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
+			j.state(), text(relative(j.NextDue, now)), text(relative(j.LastDue, now)), text(j.what()))
 	}
 	return t
 }
@@ -56,7 +56,7 @@ func statusColour[S ~string](status S) colour {
 		return green
 	case "paused", "draining", "cordoning", "cordoned", "drained", "stopping", "disabled":
 		return yellow
-	case "error", "silent", "absent", "nowhere":
+	case "error", "silent", "absent", "gone", "nowhere":
 		return red
 	}
 	return faint

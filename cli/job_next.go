@@ -25,7 +25,7 @@ func jobNext(c *console) *cobra.Command {
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().IntVarP(&n, "count", "n", 10, "show this many, 1 to 1000")
+	cmd.Flags().IntVarP(&n, "limit", "n", 10, "show this many, 1 to 1000")
 	cmd.Flags().StringVar(&from, "from", "",
 		"list due times after this time, in --timezone unless it has an offset (default now)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -67,7 +67,7 @@ func rulesAbout(rules []job.AlertRule, j *jobView) (out []string) {
 		rule := &rules[i]
 		var on []string
 		for _, e := range rule.On {
-			if e != job.AlertNodeGone && e != job.AlertClockSkew {
+			if !e.OfCluster() {
 				on = append(on, string(e))
 			}
 		}

@@ -13,22 +13,25 @@ import (
 )
 
 func jobRun(c *console) *cobra.Command {
-	var wait bool
+	var w waitFlags
 	many := bulk{action: "run", done: "started"}
 	cmd := &cobra.Command{
 		Use: "run JOB", Short: "Run a job now, in addition to its schedule", Args: wants(1, 1, jobArgument),
 		Long: `Run a job now, in addition to its schedule. With --wait, print the output of the run when it has
-ended, and exit with 1 unless it succeeded.`,
+ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not the run.`,
 		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait\n  go-crontab job run --app ops --status active --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the run has ended, and print its output")
+	w.flags(cmd, "wait until the run has ended, and print its output")
 	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		if wait && len(args) == 0 {
+		if err := w.check(); err != nil {
+			return err
+		}
+		if w.wait && len(args) == 0 {
 			return usageError("--wait needs one JOB, not a selection of jobs")
 		}
 		if is, err := many.selected(ctx, r, struct{}{}); is {
@@ -45,7 +48,7 @@ ended, and exit with 1 unless it succeeded.`,
 			return err
 		}
 
-		if !wait {
+		if !w.wait {
 			return r.object(c, raw, j.fullName(), func() error {
 				c.printf("%s runs now; to see the outcome:  %s job history %s\n", plain(j.fullName()), program(),
 					quote(j.fullName()))
@@ -53,27 +56,35 @@ ended, and exit with 1 unless it succeeded.`,
 			})
 		}
 
-		run, raw, err := r.await(ctx, asked)
-		if err != nil {
-			return err
-		}
-
-		if err := r.object(c, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
-			return err
-		}
-		if !run.Succeeded() {
-			err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
-			if reason := reasonOf(&run); reason != "" {
-				err = fmt.Errorf("%w: %s", err, plain(reason))
-			}
-			return err
-		}
-
-		c.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(took(&run, time.Now())), plain(run.Node))
-		return nil
+		return r.awaitRun(ctx, &j, asked, &w)
 	}
 
 	return cmd
+}
+
+// awaitRun waits for the end of a run, and prints its output and its outcome.
+func (r *remote) awaitRun(ctx context.Context, j *jobView, asked view.Requested, w *waitFlags) error {
+	bounded, cancel := w.bounded(ctx)
+	defer cancel()
+	run, raw, err := r.await(bounded, asked)
+	if err != nil {
+		return w.gaveUp(err, plain(j.fullName())+" has not ended", fmt.Sprintf(
+			"the run goes on; to see it:  %s run ls --job %s", program(), quote(j.fullName())))
+	}
+
+	if err := r.object(r.console, raw, run.ID, func() error { return r.printOutput(ctx, &run, false) }); err != nil {
+		return err
+	}
+	if !run.Succeeded() {
+		err := fmt.Errorf("%s %s", plain(j.fullName()), run.Outcome)
+		if reason := reasonOf(&run, r.zone()); reason != "" {
+			err = fmt.Errorf("%w: %s", err, plain(reason))
+		}
+		return err
+	}
+
+	r.notef("%s succeeded in %s on %s\n", plain(j.fullName()), precise(took(&run, time.Now())), plain(run.Node))
+	return nil
 }
 
 // await polls until the final run of a request has ended. It retries a node that cannot answer,

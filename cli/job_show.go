@@ -86,6 +86,10 @@ func jobCard(j *jobView, now time.Time) card {
 	var d card
 	d.add("job", j.fullName(), bold)
 	d.add("id", fmt.Sprintf("%s, version %d", j.ID, j.Version))
+	if j.Health != nil {
+		health := healthCell(j.Health)
+		d.add("health", health.text, health.colour)
+	}
 	d.add("status", string(j.Status), statusColour(j.Status))
 	if j.Pause != nil {
 		d.add("paused", whatPaused(j.Pause)+" "+pauseWords(j.Pause, now), yellow)
@@ -135,12 +139,24 @@ func jobCard(j *jobView, now time.Time) card {
 		d.add("ping", words)
 	}
 
+	d.add("output", outputInFull(j.Output))
 	d.add("created", both(&j.Created, now))
 	if !j.Updated.Equal(j.Created) {
 		d.add("updated", both(&j.Updated, now))
 	}
 
 	return d
+}
+
+func outputInFull(o job.Capture) string {
+	var words []string
+	if o.Keep != 0 {
+		words = append(words, "keeps "+o.Keep.String()+" of each run")
+	}
+	if o.MarkStderr {
+		words = append(words, "marks stderr")
+	}
+	return strings.Join(words, ", ")
 }
 
 func scheduleInFull(j *jobView, viewer *time.Location) string {

@@ -3,8 +3,10 @@ package cli
 import (
 	"io"
 	"log/slog"
+	"os"
 
 	"go-crontab/api"
+	"go-crontab/internal/journal"
 	"go-crontab/internal/logqueue"
 
 	"github.com/lmittmann/tint"
@@ -38,7 +40,16 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 		handler = func(w io.Writer) slog.Handler { return textHandler(w, level, coloured) }
 	}
 
-	if queue, ok := w.(*logqueue.Writer); ok {
+	target := w
+	queue, queued := w.(*logqueue.Writer)
+	if queued {
+		target = queue.Target()
+	}
+	if file, ok := target.(*os.File); ok && journal.Reads(file) {
+		plain := handler
+		handler = func(w io.Writer) slog.Handler { return journal.New(w, plain) }
+	}
+	if queued {
 		queue.Notice = logqueue.Notice(handler)
 	}
 	return slog.New(handler(w))

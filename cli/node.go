@@ -93,13 +93,16 @@ func (n *nodeView) labels() string {
 	return strings.Join(out, ", ")
 }
 
-// why returns the reason, the author and the age of a cordon.
+// why says since when a node is gone, and why, by whom and since when it is cordoned.
 func (n *nodeView) why(now time.Time) string {
+	var parts []string
+	if n.Gone != nil {
+		parts = append(parts, string(n.State)+n.since(now))
+	}
 	if !n.Cordoned {
-		return ""
+		return strings.Join(parts, ", ")
 	}
 
-	var parts []string
 	if n.Reason != "" {
 		parts = append(parts, n.Reason)
 	}
@@ -158,7 +161,7 @@ func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) 
 	}
 	return r.object(r.console, raw, n.Name, func() error {
 		r.printf("%s is %s%s\n", plain(n.Name), n.State, n.work())
-		if n.State == "absent" && n.Cordoned {
+		if len(n.Sessions) == 0 && n.Cordoned {
 			r.notef("The cluster has no node of this name now. The cordon applies when it joins.\n")
 		}
 		return nil
@@ -188,9 +191,8 @@ func nodeUncordon(c *console) *cobra.Command {
 
 func nodeDrain(c *console) *cobra.Command {
 	var (
-		f       cordonFlags
-		wait    bool
-		timeout time.Duration
+		f cordonFlags
+		w waitFlags
 	)
 
 	cmd := &cobra.Command{
@@ -204,16 +206,15 @@ with exit code 3.`,
 
 	r := newRemote(c, cmd)
 	f.flags(cmd, "drained")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the node has no runs")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this long (default never)")
+	w.flags(cmd, "wait until the node has no runs")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if timeout < 0 || timeout > 0 && !wait {
-			return usageError("--timeout %s: want a duration above 0, together with --wait", timeout)
+		if err := w.check(); err != nil {
+			return err
 		}
-		if !wait {
+		if !w.wait {
 			return r.cordon(cmd.Context(), args[0], "drain", &f)
 		}
-		return r.drain(cmd.Context(), args[0], &f, timeout)
+		return r.drain(cmd.Context(), args[0], &f, &w)
 	}
 
 	return cmd
@@ -223,29 +224,27 @@ with exit code 3.`,
 const drainLook = 500 * time.Millisecond
 
 // drain drains a node and waits until it has no work.
-func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, timeout time.Duration) error {
+func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, w *waitFlags) error {
 	n, raw, err := r.change(ctx, name, "drain", f)
 	if err != nil {
 		return err
 	}
 
-	began, told := time.Now(), -1
+	ctx, cancel := w.bounded(ctx)
+	defer cancel()
+
+	told := -1
 	var p patience
 	for !n.Drained {
 		if n.Executing != told {
 			told = n.Executing
 			r.notef("%s: %s, %d executing\n", plain(n.Name), n.State, n.Executing)
 		}
-		if timeout > 0 && time.Since(began) > timeout {
-			return &exitError{code: exitFailed,
-				err: fmt.Errorf("%s is not drained after %s: %d executing", plain(name), timeout, n.Executing),
-				hint: "it stays cordoned; to list its runs:  " + program() + " run ls --state running --node " +
-					quote(name)}
-		}
 
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return w.gaveUp(context.Cause(ctx), fmt.Sprintf("%s still has %d executing", plain(name), n.Executing),
+				"it stays cordoned; to list its runs:  "+program()+" run ls --state running --node "+quote(name))
 		case <-time.After(drainLook):
 		}
 

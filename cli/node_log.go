@@ -24,7 +24,7 @@ that time; otherwise the level holds until its process ends.`,
 	}
 
 	r := newRemote(c, cmd)
-	cmd.Flags().DurationVar(&limit, "for", 0,
+	durationVar(cmd.Flags(), &limit, "for", 0,
 		"return to the initial level after this long, at most 168h (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 0 || limit > 0 && len(args) == 0 {

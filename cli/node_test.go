@@ -40,7 +40,7 @@ func TestNodesEndToEnd(t *testing.T) {
 		return strings.Contains(out, "running") && strings.Contains(out, "node-b")
 	})
 
-	if got := a.ask("node", "drain", "node-b", "--wait", "--timeout", "1ms"); got.code != exitFailed ||
+	if got := a.ask("node", "drain", "node-b", "--wait", "--wait-timeout", "1ms"); got.code != exitTimedOut ||
 		!strings.Contains(got.err, "1 executing") {
 		t.Errorf("a drain that gives up: got %+v", got)
 	}
@@ -152,7 +152,7 @@ func TestDrainWhileSomebodyUncordons(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 
-	if got := command("node", "drain", "x", "--timeout", "1s", "--server", f.URL); got.code != exitUsage {
+	if got := command("node", "drain", "x", "--wait-timeout", "1s", "--server", f.URL); got.code != exitUsage {
 		t.Errorf("a timeout without --wait: got %+v", got)
 	}
 }

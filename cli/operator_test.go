@@ -37,6 +37,7 @@ func TestOperatorsVerbs(t *testing.T) {
 	s := serving(t, dsn, node()).ready()
 	s.retention()
 	s.logLevel()
+	s.status()
 	s.alerts()
 	s.restored(dsn, state, node)
 }
@@ -87,6 +88,38 @@ func (s *server) retention() {
 	}
 
 	s.wants(0, "audit", "retention")
+}
+
+// status shows a failure, its last line and the next command, and that it is over after a rerun.
+func (s *server) status() {
+	s.t.Helper()
+	s.wants(0, "status", "1 node ready", "none failed")
+	file := filepath.Join(s.t.TempDir(), "mended")
+	s.ask("job", "add", "night/backup", "--schedule", "0 3 1 1 *", "--", "test -e "+file+" || { echo disk full; exit 3; }")
+	s.wants(1, "job run night/backup --wait")
+	s.wants(0, "status", "1 failed, 1 of them not succeeded since", "night/backup failing (1×) 1", "one failed: exit status 3",
+		"disk full", "run logs ", "run rerun --from -24h --dry-run")
+	s.wants(0, "job ls --app night", "HEALTH", "failing (1×)")
+	s.wants(0, "job show night/backup", "health failing (1×)")
+	if got := s.wants(0, "status -o name"); got.out != "night/backup\n" {
+		s.t.Errorf("the failing jobs: got %q", got.out)
+	}
+
+	s.wants(2, "run rerun", "--from is missing")
+	s.wants(2, "run rerun --from -1h", "add --yes")
+	s.wants(2, "run rerun 7 --from -1h", "cannot be combined")
+	s.wants(3, "run rerun 7 --yes")
+	s.wants(0, "run rerun --from -1h --job night/backup --dry-run", "night/backup", "failed would run again")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.wants(0, "run rerun --from -1h --app night --yes", "night/backup", "failed runs again")
+	await(s.t, "it is over", 10*time.Second, func() bool {
+		return strings.Contains(squeezed(s.ask("status", "--app", "night").out), "night/backup OK for")
+	})
+	s.wants(0, "run rerun --from -1h --yes", "No failed runs match")
+	s.wants(4, "run rerun night/backup --yes", "it ended succeeded", "1 run cannot run again")
+	s.wants(0, "job rm night/backup --yes")
 }
 
 // logLevel changes the log level of a running node. At level debug, each request logs a line.
@@ -148,6 +181,11 @@ func (r *receiver) count(what string) (n int) {
 
 func (s *server) alerts() {
 	s.t.Helper()
+	s.wants(0, "cluster backup --next-within 26h", "is noted; the next one is expected within 26h")
+	s.wants(0, "cluster", "last backup")
+	s.wants(exitUsage, "cluster backup", "--next-within is missing")
+	s.wants(exitRefused, "cluster backup --next-within 1ms", "next_within")
+
 	r := newReceiver(s.t)
 	s.wants(0, "alert channel set hook --type webhook --wait 1ms --url "+r.URL, "hook")
 	s.wants(0, "alert channel set deaf --type webhook --url http://127.0.0.1:1/")
@@ -158,7 +196,22 @@ func (s *server) alerts() {
 	}
 
 	s.wants(exitFailed, "alert test deaf", "deaf did not accept the message", "127.0.0.1:1")
+	s.wants(0, "alert channel ls", "deaf webhook http://127.0.0.1:1/ failing: ")
+	s.wants(0, "alert channel show deaf", "failing 1 failed attempt since")
 	s.wants(exitNotFound, "alert test nobody")
+
+	// A channel and a rule are tested before they are saved.
+	s.wants(0, "alert channel set new --type webhook --test --url "+r.URL, "new accepted the message in")
+	s.wants(exitNotFound, "alert channel show new")
+	s.wants(0, "alert rule set ops --on failed --channel hook --test", "hook accepted the sample in", "not saved")
+	s.wants(exitFailed, "alert rule set ops --on failed --channel hook --title {{.Count|call}} --test",
+		"hook: the title of the rule ops: ")
+	s.wants(exitRefused, "alert rule set ops --on failed --channel nobody --test", "nobody")
+	s.wants(exitNotFound, "alert rule show ops")
+	if r.count("This is a test of the rule ops, sent by the node one") != 2 {
+		s.t.Errorf("the receiver got %q, want two samples", r.told)
+	}
+
 	s.wants(0, "alert channel set odd --type webhook --body {{.Count|call}} --url "+r.URL)
 	s.wants(exitFailed, "alert test odd", "odd did not accept the message: the body template failed")
 	s.wants(0, "alert channel rm odd")

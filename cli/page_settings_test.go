@@ -48,7 +48,7 @@ func pageOfSettings(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("\n| variable | flag | meaning |\n|---|---|---|\n")
 	serve.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
+		if f.Hidden || f.Name == "help" || f.Name == checkFlag {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(f)

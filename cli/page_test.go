@@ -13,7 +13,7 @@ import (
 )
 
 // everywhere lists flags that most commands share. The page describes them once.
-var everywhere = []string{"server", "token", "context", "help"}
+var everywhere = []string{"server", "token", "ca-cert", "context", "help"}
 
 // TestPageOfCommands compares the part of docs/cli.md between its two marks with the help of the
 // commands. Update it with go test ./cli -run TestPageOfCommands -update.

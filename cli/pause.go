@@ -57,18 +57,10 @@ func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 	if f.until == "" {
 		return b, nil
 	}
-	if d, err := time.ParseDuration(strings.TrimPrefix(f.until, "+")); err == nil {
-		b["until"] = d.String()
-		return b, nil
-	}
 
-	t, err := parseTime(f.until, now.Location(), now)
-	if err != nil {
-		return nil, usageError("--until %w, or a duration such as 2h", err)
-	}
-
-	b["until"] = t.Format(time.RFC3339Nano)
-	return b, nil
+	until, err := parseEnd("until", f.until, now)
+	b["until"] = until
+	return b, err
 }
 
 func jobPause(c *console) *cobra.Command {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"go-crontab/client"
@@ -51,10 +50,9 @@ func (p *apiProblem) Error() string {
 // refused converts an error response to an error with an exit code.
 func (r *remote) refused(sent *client.Problem) error {
 	if sent.Foreign != "" {
-		u, _ := url.Parse(r.server) // valid: connect has checked it
 		return &exitError{
 			code: exitFailed,
-			err:  fmt.Errorf("%s is not a go-crontab node: it answers %q", u.Host, sent.Foreign),
+			err:  fmt.Errorf("%s is not a go-crontab node: it answers %q", sent.Server, sent.Foreign),
 			hint: "check the address in --server, GOCRONTAB_SERVER or the context",
 		}
 	}
@@ -69,17 +67,19 @@ func (r *remote) refused(sent *client.Problem) error {
 	case p.Status == http.StatusNotFound:
 		e.code = exitNotFound
 	case p.Status == http.StatusUnauthorized && r.token == "":
-		e.code = exitRefused
+		e.code = exitUnauthorized
 		e.hint = "give a token:      export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE=FILE\n" +
 			"the first token:   " + program() + " migrate --bootstrap\n" +
 			"a further token:   " + program() + " token create NAME --role operator"
 	case p.Status == http.StatusUnauthorized:
-		e.code = exitRefused
+		e.code = exitUnauthorized
 		e.hint = "check that the token belongs to this cluster; it comes from --token, GOCRONTAB_TOKEN,\n" +
 			"GOCRONTAB_TOKEN_FILE, the context or dev\nto create a token:  " + program() + " token create NAME --role operator"
-	case p.Status == http.StatusForbidden && strings.HasSuffix(p.Type, ":forbidden"):
-		e.code = exitRefused
-		e.hint = "to see what this token may do:  " + program() + " token show"
+	case p.Status == http.StatusForbidden:
+		e.code = exitUnauthorized
+		if strings.HasSuffix(p.Type, ":forbidden") {
+			e.hint = "to see what this token may do:  " + program() + " token show"
+		}
 	case p.Status == http.StatusServiceUnavailable && !strings.HasSuffix(p.Type, ":unknown-outcome"):
 		e.hint = "the node is starting, stopping, or cannot reach MySQL: see its log, or use another node with --server"
 	case p.Status < 500:

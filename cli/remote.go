@@ -27,8 +27,9 @@ const defaultServer = "http://127.0.0.1:8610"
 type remote struct {
 	*console
 	output
-	server string
-	token  string // empty: none
+	server string         // of several nodes with commas between them
+	token  string         // empty: none
+	roots  *x509.CertPool // nil: those of the system
 	api    *client.Client
 }
 
@@ -36,9 +37,12 @@ type remote struct {
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
 	r := &remote{console: c}
 	r.output.flags(cmd, formats...)
-	cmd.Flags().StringVar(&r.server, "server", defaultServer, "URL of a node (GOCRONTAB_SERVER)")
+	cmd.Flags().StringVar(&r.server, "server", defaultServer,
+		"URL of a node, or of several, separated by commas, to use one that answers (GOCRONTAB_SERVER)")
 	cmd.Flags().StringVar(&r.token, "token", "",
 		"API token; ps shows it to all users, so prefer GOCRONTAB_TOKEN or GOCRONTAB_TOKEN_FILE (default that of dev)")
+	cmd.Flags().String("ca-cert", "",
+		"PEM file with the authorities to trust instead of the system's (GOCRONTAB_CA_CERT)")
 	cmd.Flags().String("context", "", "named cluster to use (GOCRONTAB_CONTEXT; see "+program()+" context)")
 	_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return r.settle(cmd) }
@@ -53,34 +57,35 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	if err := fromContext(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := takeEnv(cmd.Flags(), []string{"server"}, clientSecrets); err != nil {
+	if err := takeEnv(cmd.Flags(), []string{"server", "ca-cert"}, clientSecrets); err != nil {
 		return err
 	}
 
 	r.server, _ = cmd.Flags().GetString("server")
+	r.server = normalServers(r.server)
 	r.token, _ = cmd.Flags().GetString("token")
 	r.token = strings.TrimSpace(r.token)
-	if strings.HasPrefix(r.server, ":") {
-		r.server = "127.0.0.1" + r.server
-	}
-	if !strings.Contains(r.server, "://") {
-		r.server = "http://" + r.server
+	if r.token == "" {
+		r.token = tokenOfDev(r.server)
 	}
 
-	r.server = strings.TrimRight(r.server, "/")
-	if r.token == "" {
-		r.token = knownToken(r.server)
+	if file, _ := cmd.Flags().GetString("ca-cert"); file != "" {
+		var err error
+		if r.roots, err = readAuthorities(file); err != nil {
+			return err
+		}
 	}
 
 	if err := r.connect(time.Minute); err != nil {
-		return usageError("server %q: want a URL such as %s", r.server, defaultServer)
+		return usageError("%w", err)
 	}
 	return nil
 }
 
 // connect makes the client of the server.
 func (r *remote) connect(timeout time.Duration) (err error) {
-	r.api, err = client.New(r.server, client.WithToken(r.token), client.WithTimeout(timeout))
+	r.api, err = client.New(r.server, client.WithToken(r.token), client.WithTimeout(timeout),
+		client.WithRootCAs(r.roots))
 	return err
 }
 
@@ -107,13 +112,13 @@ func (r *remote) explain(method string, err error) error {
 	case errors.As(err, &p):
 		return r.refused(p)
 	case errors.As(err, &u):
-		return r.unreachable(method, u.Err)
+		return r.unreachable(method, r.failedAt(u.URL), u.Err)
 	}
 	return err
 }
 
-// unreachable explains in plain words why there was no response.
-func (r *remote) unreachable(method string, err error) error {
+// unreachable explains in plain words why a server sent no response.
+func (r *remote) unreachable(method, server string, err error) error {
 	var (
 		dns    *net.DNSError
 		ca     x509.UnknownAuthorityError
@@ -125,18 +130,19 @@ func (r *remote) unreachable(method string, err error) error {
 	case errors.As(err, &dns):
 		err = fmt.Errorf("no node answers at %s: the host name %s is unknown", r.server, dns.Name)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", r.server),
+		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", server),
 			"to use HTTP:  export GOCRONTAB_SERVER=http%s",
-			strings.TrimPrefix(r.server, "https"))
+			strings.TrimPrefix(server, "https"))
 	case errors.As(err, &ca):
-		return withHint(fmt.Errorf("%s: its certificate is signed by an unknown authority", r.server),
-			"to trust it:  export SSL_CERT_FILE=CA.pem (on Linux), or add the authority to the system's certificates")
+		return withHint(fmt.Errorf("%s: its certificate is signed by an unknown authority", server),
+			"to trust the authority:  export GOCRONTAB_CA_CERT=CA.pem, or --ca-cert CA.pem\n"+
+				"in a context:            %s context add NAME --ca-cert CA.pem", program())
 	case errors.As(err, &broken):
-		return fmt.Errorf("%s: its certificate is not valid: %w", r.server, broken.Err)
+		return fmt.Errorf("%s: its certificate is not valid: %w", server, broken.Err)
 	case isLost(err) && method != http.MethodGet:
-		return fmt.Errorf("%s did not answer: %w; it is unknown whether the request was carried out", r.server, err)
+		return fmt.Errorf("%s did not answer: %w; it is unknown whether the request was carried out", server, err)
 	case isLost(err):
-		return fmt.Errorf("%s did not answer: %w", r.server, err)
+		return fmt.Errorf("%s did not answer: %w", server, err)
 	default:
 		err = fmt.Errorf("no node answers at %s: %w", r.server, err)
 	}

@@ -117,19 +117,19 @@ func retentionSet(c *console) *cobra.Command {
 		Long: `Set the rule of the cluster, or of an app with --app. The new rule replaces the earlier one. Without
 other flags, the rule is removed. Records that are no longer kept are removed within about ten
 minutes.`,
-		Example: `  go-crontab retention set --age 2160h --failures 8760h
-  go-crontab retention set --app shop --age 720h --runs 10000`,
+		Example: `  go-crontab retention set --age 90d --failures 365d
+  go-crontab retention set --app shop --age 30d --runs 10000`,
 	}
 
 	r := newRemote(c, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&app, "app", "", "app of the rule (default the whole cluster)")
-	flags.String("age", "", "remove records of runs that ended longer ago than this, such as 720h")
+	flags.String("age", "", "remove records of runs that ended longer ago than this, such as 30d")
 	flags.Int64("runs", 0, "keep only this many records of each job, the latest ones")
 	flags.String("bytes", "",
 		"keep only the latest records of each job with at most this much output, such as 1GiB")
 	flags.String("failures", "",
-		"keep records of unsuccessful runs at least this long, such as 8760h")
+		"keep records of unsuccessful runs at least this long, such as 365d")
 	flags.Bool("archive", false,
 		"remove a record only after the archive command has it (serve --archive-command)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -92,7 +92,7 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	}
 
 	for _, cmd := range []*cobra.Command{
-		jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c),
+		statusCommand(c), jobCommand(c), runCommand(c), upcomingCommand(c), backfillCommand(c), groupCommand(c), calendarCommand(c),
 		nodeCommand(c), handlerCommand(c), clusterCommand(c), appCommand(c), auditCommand(c), eventsCommand(c),
 		alertCommand(c), tokenCommand(c), loginCommand(c), secretCommand(c), retentionCommand(c),
 	} {

@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +17,7 @@ import (
 )
 
 func runCommand(c *console) *cobra.Command {
-	return newGroup("run", "List, show and kill runs", runList(c), runShow(c), runLogs(c),
+	return newGroup("run", "List, show, rerun and kill runs", runList(c), runShow(c), runLogs(c), runRerun(c),
 		runKill(c))
 }
 
@@ -29,12 +32,12 @@ func (f *runFilter) flags(cmd *cobra.Command) {
 		"only this outcome: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
 	cmd.Flags().StringVar(&f.from, "from", "", `only runs due at or after this time, such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.to, "to", "", "only runs due before this time")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 20, "show at most this many, 0 for all")
+	cmd.Flags().IntVarP(&f.n, "limit", "n", 20, "show at most this many, 0 for all")
 }
 
 func (f *runFilter) query(now time.Time) (url.Values, error) {
 	if f.n < 0 {
-		return nil, usageError("--count %d: want 0 or more", f.n)
+		return nil, usageError("--limit %d: want 0 or more", f.n)
 	}
 
 	q := url.Values{}
@@ -67,7 +70,7 @@ func runList(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only runs of this app")
-	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only runs of this job")
+	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only runs of this job; it may be deleted")
 	cmd.Flags().StringVar(&f.state, "state", "", "only runs in this state: running or ended")
 	cmd.Flags().StringVar(&f.node, "node", "", "only runs on this node")
 	f.flags(cmd)
@@ -77,15 +80,11 @@ func runList(c *console) *cobra.Command {
 			return err
 		}
 
-		if f.job != "" {
-			j, _, err := findJob(cmd.Context(), r, f.job)
-			if err != nil {
-				return err
-			}
-			q.Set("job_id", j.ID)
+		if err := r.onlyJob(cmd.Context(), q, f.job); err != nil {
+			return err
 		}
-
-		return r.runs(cmd.Context(), "/api/v1/runs", q, f.n, true)
+		err = r.runs(cmd.Context(), runsPath, q, f.n, true)
+		return r.orNoJob(cmd.Context(), err, f.job)
 	}
 
 	return cmd
@@ -94,7 +93,7 @@ func runList(c *console) *cobra.Command {
 func jobHistory(c *console) *cobra.Command {
 	var f runFilter
 	cmd := &cobra.Command{
-		Use: "history JOB", Short: "List a job's ended runs, newest first", Args: wants(1, 1, jobArgument),
+		Use: "history JOB", Short: "List the ended runs of a job, also of a deleted one, newest first", Args: wants(1, 1, jobArgument),
 		Example:           "  go-crontab job history backup\n  go-crontab job history backup --outcome failed -n 3",
 		ValidArgsFunction: completeJobs(c),
 	}
@@ -106,19 +105,61 @@ func jobHistory(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		j, _, err := findJob(cmd.Context(), r, args[0])
-		if err != nil {
-			return err
+
+		path := "/api/v1/jobs/" + args[0] + "/history"
+		if !isJobID(args[0]) {
+			path = runsPath
+			q.Set("state", "ended")
+			if err := r.onlyJob(cmd.Context(), q, args[0]); err != nil {
+				return err
+			}
 		}
-		return r.runs(cmd.Context(), j.path()+"/history", q, f.n, false)
+
+		err = r.runs(cmd.Context(), path, q, f.n, false)
+		return r.orNoJob(cmd.Context(), err, args[0])
 	}
 
 	return cmd
 }
 
+const runsPath = "/api/v1/runs"
+
+// onlyJob restricts a list to a job, which may be deleted. An empty arg does not restrict it.
+func (r *remote) onlyJob(ctx context.Context, q url.Values, arg string) error {
+	switch {
+	case arg == "":
+		return nil
+	case isJobID(arg):
+		// The list would be empty for an id that no job ever had.
+		if _, err := r.call(ctx, http.MethodGet, "/api/v1/jobs/"+arg+"/history", url.Values{"limit": {"1"}},
+			nil); err != nil {
+			return r.orNoJob(ctx, err, arg)
+		}
+		q.Set("job_id", arg)
+		return nil
+	}
+
+	app, name := splitName(arg)
+	if app == "" || name == "" {
+		return usageError("%q: want %s", arg, jobArgument)
+	}
+	q.Set("job", app+"/"+name)
+	return nil
+}
+
+// orNoJob returns the error for a job that never existed, if that is the reason of err.
+func (r *remote) orNoJob(ctx context.Context, err error, arg string) error {
+	if arg != "" && isStatus(err, http.StatusNotFound) {
+		return r.noJob(ctx, "job", arg, "job")
+	}
+	return err
+}
+
 // runs prints a list of runs; named adds the column with their jobs.
 func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, named bool) error {
-	filtered := len(q) > 0
+	filtered := slices.ContainsFunc(slices.Collect(maps.Keys(q)), func(name string) bool {
+		return name != "job" && name != "job_id" && (named || name != "state") // a history has only ended runs
+	})
 	runs, raw, err := list[view.Run](ctx, r, path, q, n)
 	if err != nil {
 		return err
@@ -155,7 +196,7 @@ func runTable(runs []view.Run, named bool, now time.Time) *table {
 		cells := []cell{
 			text(whole(&run.Due, now.Location())), text(run.App + "/" + run.Job),
 			{plain(ending(&run)), outcomeColour(ending(&run))}, text(late(&run)), text(lasted),
-			text(run.Node), text(reasonOf(&run)), {run.ID, faint},
+			text(run.Node), text(reasonOf(&run, now.Location())), {run.ID, faint},
 		}
 		if !named {
 			cells = append(cells[:1], cells[2:]...)
@@ -167,10 +208,10 @@ func runTable(runs []view.Run, named bool, now time.Time) *table {
 }
 
 // reasonOf returns details that the outcome does not show.
-func reasonOf(run *view.Run) string {
+func reasonOf(run *view.Run, zone *time.Location) string {
 	var parts []string
 	if run.Count > 1 {
-		parts = append(parts, fmt.Sprintf("%d due times", run.Count))
+		parts = append(parts, fmt.Sprintf("%d due times until %s", run.Count, whole(run.Until, zone)))
 	}
 	if run.Attempt > 1 || run.State == "ended" && !run.Final {
 		parts = append(parts, fmt.Sprintf("attempt %d", run.Attempt))

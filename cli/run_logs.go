@@ -20,9 +20,11 @@ import (
 
 func runLogs(c *console) *cobra.Command {
 	raw, follow := false, false
+	var f logsFlags
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print the output of a run", Args: wants(1, 1, runArgument),
-		Example:           "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output",
+		Example: "  go-crontab run logs backup\n  go-crontab run logs backup --follow\n  go-crontab run logs backup --raw > output\n" +
+			"  go-crontab run logs backup -n 50 --timestamps",
 		ValidArgsFunction: completeJobs(c),
 	}
 
@@ -31,13 +33,33 @@ func runLogs(c *console) *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new output until the run has ended")
 	cmd.Flags().BoolVar(&raw, "raw", false,
 		"print all stored bytes, with control characters and without notes about dropped output")
+	cmd.Flags().IntVarP(&f.last, "lines", "n", 0, "print only the last lines, this many (default all)")
+	cmd.Flags().BoolVar(&f.stderr, "stderr", false,
+		"print only lines from stderr, of an ended run of a job with output.mark_stderr")
+	cmd.Flags().BoolVarP(&f.timestamps, "timestamps", "t", false, "print when each line of an ended run came")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		run, _, err := findRun(cmd.Context(), r, args[0])
 		switch {
-		case err != nil:
+		case f.last < 0:
+			return usageError("-n %d: want the number of lines", f.last)
+		case raw && f.any():
+			return usageError("--raw cannot be combined with -n, --stderr or --timestamps")
+		case follow && (f.stderr || f.timestamps):
+			return usageError("--follow cannot be combined with --stderr or --timestamps: " +
+				"lines are marked once the run has ended")
+		}
+
+		run, _, err := findRun(cmd.Context(), r, args[0])
+		if err != nil {
 			return err
-		case follow:
-			return r.follow(cmd.Context(), run.ID, raw)
+		}
+		from := int64(0)
+		if f.any() {
+			if from, err = r.printLines(cmd.Context(), &run, f, c.now().Location()); err != nil || !follow {
+				return err
+			}
+		}
+		if follow {
+			return r.follow(cmd.Context(), run.ID, raw, from)
 		}
 		return r.printOutput(cmd.Context(), &run, raw)
 	}
@@ -72,10 +94,13 @@ const (
 	followPatience = 30 * time.Second // with a node that does not answer
 )
 
-// follow prints the output of a run until the run has ended and everything is printed. It prints
+// follow prints the output of a run from a byte on until the run has ended and everything is printed. It prints
 // each byte once, even if the connection breaks and another node continues.
-func (r *remote) follow(ctx context.Context, run string, raw bool) error {
-	from, q := int64(0), url.Values{}
+func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) error {
+	q := url.Values{}
+	if from > 0 {
+		q.Set("from", strconv.FormatInt(from, 10))
+	}
 	if raw {
 		q.Set("raw", "1")
 	}

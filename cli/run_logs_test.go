@@ -184,3 +184,56 @@ func TestFollowOnAnotherNode(t *testing.T) {
 		t.Errorf("raw: got %+v", got)
 	}
 }
+
+// TestChosenLines prints lines of an output that comes in two answers and has a gap.
+func TestChosenLines(t *testing.T) {
+	t.Parallel()
+	output := func(r *http.Request) (int, string) {
+		if r.URL.Query().Get("pieces") != "true" {
+			return 422, `{"title":"want pieces","status":422}`
+		}
+		switch r.URL.Query().Get("from") {
+		case "0":
+			return 200, `{"state":"ended","next":8,"bytes":100,"marks_stderr":true,"pieces":[
+				{"from":0,"next":6,"line":1,"text":"one\ntw","stamps":[[1,0,0],[2,1500,1]]},
+				{"from":6,"next":8,"line":2,"text":"o\n","stamps":[[2,1500,1],[3,1500,0]]}]}`
+		case "8":
+			return 200, `{"state":"ended","next":100,"bytes":100,"marks_stderr":true,"pieces":[
+				{"from":90,"next":100,"line":53,"text":"\u001bend\nlast","stamps":[[53,2000,1]]}]}`
+		}
+		return 404, `{"title":"no","status":404}`
+	}
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/runs/" + loggedRun: always(200,
+			`{"id":"`+loggedRun+`","started":"2026-08-01T03:00:00Z","state":"ended"}`),
+		"GET /api/v1/runs/" + loggedRun + "/output": output,
+	})
+
+	for _, c := range []struct {
+		args []string
+		out  string
+	}{
+		{[]string{"-n", "9"}, "one\ntwo\n… 82 bytes dropped, 50 lines …\n\\x1bend\nlast\n"},
+		{[]string{"-n", "1"}, "last\n"},
+		{[]string{"--stderr"}, "two\n… 82 bytes dropped, 50 lines …\n\\x1bend\nlast\n"},
+		{[]string{"--stderr", "-n", "3"}, "two\n… 82 bytes dropped, 50 lines …\n\\x1bend\nlast\n"},
+	} {
+		got := command(append([]string{"run", "logs", loggedRun, "--server", f.URL}, c.args...)...)
+		if got.code != 0 || got.out != c.out {
+			t.Errorf("%q: got %+v, want %q", c.args, got, c.out)
+		}
+	}
+
+	got := command("run", "logs", loggedRun, "--timestamps", "--server", f.URL)
+	at := time.Date(2026, 8, 1, 3, 0, 1, 500_000_000, time.UTC).Local().Format("2006-01-02T15:04:05.000-07:00")
+	if got.code != 0 || !strings.Contains(got.out, at+"  two\n… 82") {
+		t.Errorf("got %+v, want %s", got, at)
+	}
+
+	for _, args := range [][]string{{"-n", "-1"}, {"--raw", "-t"}, {"-f", "--stderr"}} {
+		got := command(append([]string{"run", "logs", loggedRun, "--server", f.URL}, args...)...)
+		if got.code != exitUsage || got.out != "" {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+}

@@ -81,6 +81,10 @@ func runCard(run *view.Run, now time.Time) card {
 		d.add("exit code", fmt.Sprint(*run.ExitCode))
 	}
 
+	if run.HTTPStatus != 0 {
+		d.add("http status", fmt.Sprint(run.HTTPStatus))
+	}
+
 	d.add("signal", run.Signal)
 	d.add("due", both(&run.Due, now))
 	if run.Count > 1 {

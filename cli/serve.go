@@ -65,6 +65,7 @@ type serveSettings struct {
 
 func serveCommand(c *console) *cobra.Command {
 	var s serveSettings
+	check := false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node: API, scheduler and executor",
@@ -72,18 +73,24 @@ func serveCommand(c *console) *cobra.Command {
 Each flag can also be set by the variable GOCRONTAB_<FLAG>, such as GOCRONTAB_DSN; the flag takes
 precedence. An unknown GOCRONTAB_ variable is an error. The node waits until MySQL is up.
 
+--check starts nothing: it prints the settings and where each comes from, without secrets, and
+everything that is wrong with them (exit code 2).
+
 SIGTERM or SIGINT drains the node: it starts no runs, gives prepared runs back, and waits up to
 --drain-grace for commands to end. A second signal kills the commands at once. Exit code 4: the node
 may not join the cluster; the message says why.`,
 		Example: `  export GOCRONTAB_DSN='crontab:secret@tcp(db:3306)/crontab'
   go-crontab serve
-  GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1`,
+  GOCRONTAB_DSN_FILE=/run/secrets/dsn go-crontab serve --node web-1
+  go-crontab serve --check`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkVariables(); err != nil {
-				return err
-			}
-			if err := takeEnv(cmd.Flags(), serveVariables, serveSecrets); err != nil {
+			onLine := setFlags(cmd.Flags())
+			err := errors.Join(checkVariables(), takeEnv(cmd.Flags(), serveVariables, serveSecrets))
+			switch {
+			case check:
+				return s.report(c, cmd.Flags(), onLine, err)
+			case err != nil:
 				return err
 			}
 			return s.serve(c)
@@ -91,14 +98,8 @@ may not join the cluster; the message says why.`,
 	}
 
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&check, checkFlag, false, "only print the settings and what is wrong with them; exit with 0 or 2")
 	return cmd
-}
-
-// serveFlags are the flags that also have a variable, except for the DSN.
-var serveFlags = []string{
-	"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace", "state-dir",
-	"label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow", "secrets-dir",
-	"grant-secret", "archive-command", "archive-timeout", "audit-log", "log-level", "log-format",
 }
 
 func (s *serveSettings) flags(cmd *cobra.Command) {
@@ -117,14 +118,14 @@ load on the API does not affect it (default none)`)
 	flags.StringSliceVar(&s.labels, "label", nil,
 		`label for the selectors of jobs, such as zone=a, besides node, os and arch; may be
 repeated, or separated by commas (GOCRONTAB_LABELS)`)
-	flags.DurationVar(&s.expiry, "session-expiry", session.DefaultExpiry,
+	durationVar(flags, &s.expiry, "session-expiry", session.DefaultExpiry,
 		`consider a node dead after this long without a sign of life, 5s to 10m; the same on all nodes;
 to change it, stop all nodes`)
 	flags.IntVar(&s.slots, "slots", 0,
 		"most runs at once; an HTTP request counts as a sixteenth of a run (default 64 for each processor)")
-	flags.DurationVar(&s.lookAhead, "look-ahead", node.DefaultLookAhead,
+	durationVar(flags, &s.lookAhead, "look-ahead", node.DefaultLookAhead,
 		"claim runs this long before they are due, 1s to 15s")
-	flags.DurationVar(&s.grace, "drain-grace", node.DefaultGrace, "longest time that a drain waits for commands")
+	durationVar(flags, &s.grace, "drain-grace", node.DefaultGrace, "longest time that a drain waits for commands")
 	flags.StringVar(&s.stateDir, "state-dir", "",
 		`folder for outcomes that cannot be written to MySQL yet (default /var/lib/go-crontab/<node>
 for root, else ~/.local/state/go-crontab/<node>)`)
@@ -159,7 +160,7 @@ may be repeated, or separated by commas (default no apps)`)
 	flags.StringVar(&s.archive, "archive-command", "",
 		`bash command that gets records on standard input, as lines of JSON, before they are removed;
 the same on all nodes (default none)`)
-	flags.DurationVar(&s.archiving, "archive-timeout", node.DefaultArchiveTimeout,
+	durationVar(flags, &s.archiving, "archive-timeout", node.DefaultArchiveTimeout,
 		"longest time of the archive command for a batch of records, 1s to 4m")
 	flags.StringVar(&s.auditLog, "audit-log", "",
 		`copy all audit entries of the cluster to this file, as lines of JSON, or to "syslog"
@@ -171,18 +172,13 @@ the same on all nodes (default none)`)
 	_ = flags.MarkHidden("stop-on-eof")
 }
 
-// check validates the settings without a connection.
+// check validates the settings without a connection, and returns all mistakes.
 func (s *serveSettings) check() error {
-	if err := checkDSN(s.dsn); err != nil {
-		return err
-	}
-	if err := s.access.check(s.listen); err != nil {
-		return err
-	}
-	if err := s.folder.check(); err != nil {
-		return err
-	}
+	return errors.Join(checkDSN(s.dsn), s.access.check(s.listen), s.folder.check(), s.checkOwn())
+}
 
+// checkOwn validates the settings of the node itself.
+func (s *serveSettings) checkOwn() error {
 	if s.probes != "" {
 		if _, _, err := net.SplitHostPort(s.probes); err != nil {
 			return usageError("--probe-listen %q: want host:port, such as 0.0.0.0:8611", s.probes)
@@ -307,15 +303,9 @@ func (s *serveSettings) serve(c *console) error {
 	}()
 
 	s.tracer = tracer
-	n, err := node.New(node.Config{
-		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version,
-		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, SpoolDir: spool,
-		Log:   log,
-		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard,
-		HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
-		Archive: s.archive, ArchiveTimeout: s.archiving, AuditLog: s.auditLog,
-		MetricsJobs: s.access.metricsJobs(), Traced: tracer.Executor,
-	})
+	cfg := s.config(labels, log)
+	cfg.SpoolDir, cfg.Traced = spool, tracer.Executor
+	n, err := node.New(cfg)
 	if err != nil {
 		return usageError("%w", err)
 	}
@@ -325,6 +315,18 @@ func (s *serveSettings) serve(c *console) error {
 	}
 
 	return s.run(n, l, probes, stop, log)
+}
+
+// config returns the configuration of the node.
+func (s *serveSettings) config(labels map[string]string, log *slog.Logger) node.Config {
+	return node.Config{
+		DSN: s.dsn, Name: s.node, Address: s.address, Version: readVersion().Version, PublicURL: s.access.publicURL,
+		Expiry: s.expiry, Labels: labels, Slots: s.slots, LookAhead: s.lookAhead, Grace: s.grace, Log: log,
+		RunAs: s.runAs, RunAsAllow: s.allow, NewPrivs: s.newPrivs, Cgroup: s.cgroup, NoGuard: s.noGuard,
+		HTTPAllow: s.httpAllow, SecretsDir: s.secrets, SecretGrants: s.grants, SecretKeys: s.keys,
+		Archive: s.archive, ArchiveTimeout: s.archiving, AuditLog: s.auditLog, MetricsJobs: s.access.metricsJobs(),
+		Notes: s.access.notes,
+	}
 }
 
 // run starts the API before the node has a database, and stops it after the node has drained.
@@ -345,6 +347,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	}
 
 	s.access.warn(log, s.listen, s.keys != nil)
+	go tryProvider(cfg.OIDC, s.access.oidc.Issuer, log)
 	if sql.Exposed(s.dsn) {
 		log.Warn("the connection to MySQL is not encrypted: others on the network may read data and the password; " +
 			"see tls in docs/security.md")

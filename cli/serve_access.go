@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 
 	"go-crontab/api"
 	"go-crontab/internal/auth"
+	"go-crontab/job"
 	"go-crontab/node"
+	"go-crontab/sql"
 
 	"github.com/spf13/pflag"
 )
@@ -33,16 +36,12 @@ type accessSettings struct {
 
 	oidc      auth.OIDCConfig
 	oidcRoles []string
-}
 
-// accessFlags are the flags that also have a variable, except for the secret.
-var accessFlags = []string{
-	"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics", "metrics-jobs",
-	"oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim", "oidc-name-claim", "oidc-role",
+	used struct { // set by apply
+		tls      *tls.Config
+		provider *auth.OIDC
+	}
 }
-
-// oidcSecret is the flag with the secret shared with the identity provider.
-const oidcSecret = "oidc-client-secret"
 
 func (a *accessSettings) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.tlsCert, "tls-cert", "",
@@ -57,8 +56,8 @@ be read on the network`)
 	flags.StringVar(&a.publicURL, "public-url", "",
 		"URL at which browsers reach the cluster, such as https://cron.example.com (default the --listen address)")
 
-	flags.DurationVar(&a.loginLife, "login-life", api.DefaultLoginLife,
-		"how long a browser stays signed in, 1m to 2160h")
+	durationVar(flags, &a.loginLife, "login-life", api.DefaultLoginLife,
+		"how long a browser stays signed in, 1m to 90d")
 	flags.IntVar(&a.rate, "rate-limit", api.DefaultRate,
 		"most requests a second for each token, 0 for no limit; bursts may use five seconds' worth at once")
 
@@ -73,7 +72,7 @@ be read on the network`)
 	flags.StringVar(&a.oidc.ClientSecret, oidcSecret, "",
 		"client secret of this application at the provider; ps shows it to all users, so prefer\n"+
 			"GOCRONTAB_OIDC_CLIENT_SECRET or GOCRONTAB_OIDC_CLIENT_SECRET_FILE")
-	flags.DurationVar(&a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
+	durationVar(flags, &a.oidc.Recheck, "oidc-recheck", auth.DefaultRecheck,
 		"time between two checks of signed-in people at the provider, 1m to 24h; needs secret keys and\n"+
 			"refresh tokens of the provider")
 	flags.StringSliceVar(&a.oidc.Scopes, "oidc-scope", nil,
@@ -113,7 +112,7 @@ func (a *accessSettings) check(listen string) error {
 	case a.insecureHTTP && a.secured():
 		return usageError("--insecure-http and --tls-cert cannot be combined")
 	case a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour:
-		return usageError("--login-life %s: want 1m to 2160h", a.loginLife)
+		return usageError("--login-life %s: want 1m to 90d", a.loginLife)
 	case a.oidc.Recheck < time.Minute || a.oidc.Recheck > 24*time.Hour:
 		return usageError("--oidc-recheck %s: want 1m to 24h", a.oidc.Recheck)
 	case a.rate < 0 || a.rate > 1_000_000:
@@ -218,7 +217,26 @@ func (a *accessSettings) apply(cfg *api.Config, log *slog.Logger) (err error) {
 		return err
 	}
 	cfg.TLS, err = a.certificate(log)
+	a.used.tls, a.used.provider = cfg.TLS, cfg.OIDC
 	return err
+}
+
+// notes reports the end of the node's certificate, and whether the node reaches the OIDC issuer.
+func (a *accessSettings) notes(ctx context.Context) (out []sql.NodeNote) {
+	if a.used.tls != nil {
+		pair, err := a.used.tls.GetCertificate(nil)
+		if err == nil && pair.Leaf != nil {
+			out = append(out, sql.NodeNote{What: sql.NoteCertificate, Expires: job.MicrosOf(pair.Leaf.NotAfter)})
+		}
+	}
+	if a.used.provider != nil {
+		note := sql.NodeNote{What: sql.NoteOIDC}
+		if err := a.used.provider.Reach(ctx); err != nil {
+			note.Error = err.Error()
+		}
+		out = append(out, note)
+	}
+	return out
 }
 
 func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
@@ -226,6 +244,24 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 		return nil, nil
 	}
 	return api.LoadTLS(a.tlsCert, a.tlsKey, log)
+}
+
+// providerTimeout bounds the first request to the identity provider.
+const providerTimeout = 10 * time.Second
+
+// tryProvider warns if the identity provider does not respond. The node starts all the same: tokens
+// work without it, and a later sign-in asks it again.
+func tryProvider(provider *auth.OIDC, issuer string, log *slog.Logger) {
+	if provider == nil {
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), providerTimeout)
+	defer cancel()
+	if _, _, err := provider.Begin(ctx); err != nil {
+		log.Warn("the identity provider does not respond: nobody can sign in with it until it does",
+			"issuer", issuer, "error", err)
+	}
 }
 
 // warn logs the risks of these settings.

@@ -23,9 +23,6 @@ type folderSettings struct {
 	labels []string
 }
 
-// folderFlags are the flags that also have a variable.
-var folderFlags = []string{"apply-dir", "apply-prune-app", "apply-prune-label"}
-
 func (f *folderSettings) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.path, "apply-dir", "",
 		"folder with job files, as for apply; the node applies every change of it")

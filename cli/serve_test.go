@@ -551,7 +551,7 @@ func TestFlagWinsOverVariable(t *testing.T) { // not parallel: it sets the envir
 		t.Fatal(err)
 	}
 
-	if err := takeEnv(cmd.Flags(), serveFlags, []string{"dsn"}); err != nil {
+	if err := takeEnv(cmd.Flags(), serveVariables, []string{"dsn"}); err != nil {
 		t.Fatal(err)
 	}
 	if s.slots != 7 || s.node != "from-flag" || s.listen != "127.0.0.1:8610" {

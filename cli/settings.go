@@ -25,8 +25,10 @@ func envName(flag string) string {
 }
 
 // takeEnv sets flags that were not given from their variables. For a secret, the variable with the
-// suffix _FILE may name a file with the value. Errors never repeat a secret.
+// suffix _FILE may name a file with the value. It returns all mistakes. Errors never repeat a
+// secret.
 func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
+	var wrong []error
 	for _, name := range append(slices.Clone(names), secrets...) {
 		if flags.Changed(name) {
 			continue
@@ -37,7 +39,8 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 			from += "_FILE"
 			b, err := os.ReadFile(file)
 			if err != nil {
-				return usageError("%s: %w", from, err)
+				wrong = append(wrong, usageError("%s: %w", from, err))
+				continue
 			}
 			value = strings.TrimRight(string(b), "\r\n")
 		}
@@ -47,13 +50,14 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 		}
 		err := flags.Set(name, value)
 		if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
-			return usageError("%s %q: %s", from, value, wanted(invalid))
-		}
-		if err != nil {
-			return usageError("%s: %w", from, err)
+			wrong = append(wrong, usageError("%s %q: %s", from, value, wanted(invalid)))
+			f := flags.Lookup(name)
+			_ = f.Value.Set(f.DefValue) // the failed Set has changed it
+		} else if err != nil {
+			wrong = append(wrong, usageError("%s: %w", from, err))
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 // choice is a flag with a few valid words.

@@ -47,11 +47,16 @@ func onSignals() *stopping {
 	}
 
 	go func() {
+		var last repeats
 		for i := 0; ; i = min(i+1, len(end)-1) {
 			select {
 			case <-over:
 				return
 			case sig := <-signals:
+				if last.repeated(sig) {
+					i--
+					continue
+				}
 				end[i](fmt.Errorf("%s", sig))
 			case cause := <-requests:
 				end[i](cause)
@@ -66,6 +71,24 @@ func onSignals() *stopping {
 	}
 
 	return s
+}
+
+// sameSignal is the time within which SIGTERMs count as one: timeout(1) and some supervisors signal
+// both a process and its group.
+const sameSignal = time.Second
+
+// repeats recognizes SIGTERMs that count as one. A person who presses Ctrl-C twice means it.
+type repeats struct{ last time.Time }
+
+func (r *repeats) repeated(sig os.Signal) bool {
+	if sig != syscall.SIGTERM {
+		return false
+	}
+	repeated := !r.last.IsZero() && time.Since(r.last) < sameSignal
+	if !repeated {
+		r.last = time.Now()
+	}
+	return repeated
 }
 
 // onEOF requests the end when a stream ends: the process at its other end is gone. It also makes

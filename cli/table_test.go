@@ -191,10 +191,11 @@ func TestTimes(t *testing.T) {
 
 	for d, want := range map[time.Duration]string{
 		0: "now", 900 * time.Millisecond: "now", -time.Second: "1s ago", 59 * time.Second: "in 59s",
-		3*time.Minute + 40*time.Second:  "in 4m",
+		3*time.Minute + 40*time.Second: "in 3m 40s", 4*time.Minute + 40*time.Second: "in 5m",
+		119*time.Minute + 40*time.Second: "in 2h", 110 * time.Minute: "in 1h 50m", 66 * time.Hour: "in 2d 18h",
 		59*time.Minute + 59*time.Second: "in 1h", 2*time.Hour - time.Second: "in 2h",
-		47 * time.Hour: "in 47h", -50 * time.Hour: "2d ago", 400 * 24 * time.Hour: "in 400d",
-		800 * 24 * time.Hour: "in 2y",
+		47 * time.Hour: "in 1d 23h", -50 * time.Hour: "2d 2h ago", 37 * 24 * time.Hour: "in 37d",
+		400 * 24 * time.Hour: "in 1y 35d", 5 * 365 * 24 * time.Hour: "in 5y",
 	} {
 		if got := relative(at(d), now); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)

@@ -40,7 +40,7 @@ shows it as the author of changes. This needs the token of an admin of the whole
 With --app, the role is limited to these apps. Everything that belongs to no app (groups, calendars,
 nodes, tokens) is then read-only.`,
 		Example: `  go-crontab token create alice --role admin
-  go-crontab token create ci --role admin --app billing --expires 720h
+  go-crontab token create ci --role admin --app billing --expires 30d
   go-crontab token create wallboard --role viewer --expires never > token`,
 	}
 
@@ -49,7 +49,7 @@ nodes, tokens) is then read-only.`,
 	cmd.Flags().StringSliceVarP(&apps, "app", "a", nil,
 		"limit the role to this app; may be repeated, or separated by commas (default the whole cluster)")
 	cmd.Flags().StringVarP(&expires, "expires", "e", "",
-		`when the token expires: a time, a duration such as 720h, or "never" (default 2160h, 90 days)`)
+		`when the token expires: a time, a duration such as 30d, or "never" (default 90d)`)
 	_ = cmd.RegisterFlagCompletionFunc("role",
 		cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -94,15 +94,7 @@ func tokenEnd(s string, now time.Time) (string, error) {
 	if s == "never" {
 		return s, nil
 	}
-	if _, err := time.ParseDuration(s); err == nil {
-		return s, nil // relative to the server's clock
-	}
-
-	t, err := parseTime(s, now.Location(), now)
-	if err != nil {
-		return "", usageError("--expires %w", err)
-	}
-	return t.Format(time.RFC3339Nano), nil
+	return parseEnd("expires", s, now)
 }
 
 // grant describes the permissions of the token.

@@ -61,18 +61,18 @@ func TestTokenCommands(t *testing.T) {
 		{token, "job ls -o name", 0, "billing/j\n"},
 		{token, "job pause billing/j", 0, "paused billing/j"},
 		{token, "job show other", exitNotFound, "there is no job"},
-		{token, "job rm billing/j", exitRefused, "needs the role admin, and you are ci (operator of billing, ops)"},
-		{token, "job add billing/k --every 1h -- true", exitRefused, "go-crontab token show"},
-		{token, "token ls", exitRefused, "needs the role admin"},
+		{token, "job rm billing/j", exitUnauthorized, "needs the role admin, and you are ci (operator of billing, ops)"},
+		{token, "job add billing/k --every 1h -- true", exitUnauthorized, "go-crontab token show"},
+		{token, "token ls", exitUnauthorized, "needs the role admin"},
 		{s.token(), "token revoke nix", exitNotFound, `there is no token "nix"`},
 		{s.token(), "token revoke 4711", exitNotFound, `there is no token "4711"`},
 		{s.token(), "token revoke ci old", 0, "revoked token ci\nrevoked token old\n"},
-		{token, "job ls", exitRefused, "Token ci was revoked"},
-		{token, "job ls", exitRefused, "belongs to this cluster"},
+		{token, "job ls", exitUnauthorized, "Token ci was revoked"},
+		{token, "job ls", exitUnauthorized, "belongs to this cluster"},
 		{s.token(), "token ls --revoked", 0, "revoked"},
 		{s.token(), "token ls -o name", 0, "bootstrap\nwall\n"},
 		{s.token(), "audit --kind token", 0, "revoke"},
-		{"x", "job ls", exitRefused, "go-crontab did not issue it"},
+		{"x", "job ls", exitUnauthorized, "go-crontab did not issue it"},
 	}
 
 	for _, step := range steps {
@@ -100,7 +100,7 @@ func TestTokenCommands(t *testing.T) {
 	}
 
 	if code, out := run(t, []string{"GOCRONTAB_SERVER=" + s.url, "HOME=" + t.TempDir()}, "job",
-		"ls"); code != exitRefused || !strings.Contains(out, "GOCRONTAB_TOKEN") ||
+		"ls"); code != exitUnauthorized || !strings.Contains(out, "GOCRONTAB_TOKEN") ||
 		!strings.Contains(out, "migrate --bootstrap") {
 		t.Errorf("no token: got code %d, %s; want what to do", code, out)
 	}
@@ -141,7 +141,7 @@ func TestBootstrapCommand(t *testing.T) {
 	}
 
 	second, _ := bootstrap("--again", "-o", "json")
-	if got := s.ask("job", "add", "x", "--every", "1h", "--", "true"); got.code != exitRefused {
+	if got := s.ask("job", "add", "x", "--every", "1h", "--", "true"); got.code != exitUnauthorized {
 		t.Errorf("the first token after another took its place: got %+v", got)
 	}
 
@@ -478,14 +478,14 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("got cookie %v", c)
 	}
 
-	// Commands trust the system's certificates, or SSL_CERT_FILE.
+	// Commands trust the system's certificates, or GOCRONTAB_CA_CERT.
 	token, _ := adminTokens.Load(dsn)
 	env := []string{"GOCRONTAB_SERVER=" + url, fmt.Sprint("GOCRONTAB_TOKEN=", token)}
 	if code, out := run(t, env, "token", "show", "-o", "name"); code != exitFailed ||
 		!strings.Contains(out, "certificate") {
 		t.Errorf("an unknown authority: got code %d, %s", code, out)
 	}
-	if code, out := run(t, append(env, "SSL_CERT_FILE="+cert), "token", "show", "-o", "name"); code != 0 ||
+	if code, out := run(t, append(env, "GOCRONTAB_CA_CERT="+cert), "token", "show", "-o", "name"); code != 0 ||
 		out != "bootstrap\n" {
 		t.Errorf("a known authority: got code %d, %s", code, out)
 	}

@@ -32,8 +32,10 @@ func topics() []*cobra.Command {
   1  failed: the server or MySQL cannot be reached, an awaited run did not succeed, or you declined a confirmation
   2  usage: the command line, a GOCRONTAB_ variable or the DSN is not valid, or a file is missing
   3  not found: the job, run, group, calendar, node or context does not exist
-  4  refused: a definition or a file is not valid, the name is taken, the object was changed meanwhile, the token does
-     not allow it, or a node may not join its cluster
+  4  refused: a definition or a file is not valid, the name is taken, the object was changed meanwhile, or a node may
+     not join its cluster
+  5  not authorised: the token is missing, not valid, expired or revoked, or does not allow it
+  124  --wait-timeout has passed; what was awaited goes on
 
 Results go to standard output. Notes, warnings and errors with hints go to standard error. A program
 that reads -o json needs only the exit code and standard output.`,
@@ -42,7 +44,9 @@ that reads -o json needs only the exit code and standard output.`,
 			Use: "environment", Short: "Environment variables",
 			Long: `Environment variables:
 
-  GOCRONTAB_SERVER       URL of a node, such as http://web-1:8610 (default http://127.0.0.1:8610)
+  GOCRONTAB_SERVER       URL of a node, such as http://web-1:8610, or of several, separated by commas
+                         (default http://127.0.0.1:8610)
+  GOCRONTAB_CA_CERT      PEM file with the authorities to trust instead of the system's
   GOCRONTAB_TOKEN        API token; GOCRONTAB_TOKEN_FILE names a file with it
   GOCRONTAB_CONTEXT      name of the cluster to use, see: go-crontab context
   GOCRONTAB_DSN          database of serve and migrate; GOCRONTAB_DSN_FILE names a file with it
@@ -60,7 +64,7 @@ that reads -o json needs only the exit code and standard output.`,
 A flag takes precedence over a variable, and a variable over the context in use. The token of
 --context takes precedence over GOCRONTAB_TOKEN. An empty variable counts as not set. serve, dev and
 migrate refuse unknown GOCRONTAB_ variables; other commands refuse only misspelt forms of
-GOCRONTAB_SERVER, _TOKEN and _CONTEXT.
+GOCRONTAB_SERVER, _TOKEN, _CA_CERT and _CONTEXT.
 
 Variables of serve:
 

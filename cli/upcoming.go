@@ -30,7 +30,7 @@ distance from now such as +10m.`,
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, such as team=data")
 	cmd.Flags().StringVar(&from, "from", "", "list due times at or after this time (default now)")
 	cmd.Flags().StringVar(&to, "to", "", "list due times before this time (default 7 days after --from)")
-	cmd.Flags().IntVarP(&n, "count", "n", 20, "show at most this many, 0 for all")
+	cmd.Flags().IntVarP(&n, "limit", "n", 20, "show at most this many, 0 for all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		now := c.now()
 		f := runFilter{app: app, from: from, to: to, n: n}

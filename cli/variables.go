@@ -10,16 +10,26 @@ import (
 	"go-crontab/api"
 )
 
-// serveVariables and serveSecrets are the flags of serve that also have a variable. For a secret,
-// the variable with the suffix _FILE may name a file with the value.
+// serveVariables and serveSecrets are the flags of serve that also have a variable. For a secret, the
+// variable with the suffix _FILE may name a file with the value. Systems without serve know them, too.
 var (
-	serveVariables = slices.Concat(serveFlags, accessFlags, folderFlags)
-	serveSecrets   = []string{"dsn", oidcSecret}
+	serveVariables = []string{
+		"listen", "probe-listen", "advertise", "node", "session-expiry", "slots", "look-ahead", "drain-grace",
+		"state-dir", "label", "run-as", "run-as-allow", "allow-new-privs", "cgroup", "no-guard", "http-allow",
+		"secrets-dir", "grant-secret", "archive-command", "archive-timeout", "audit-log", "log-level", "log-format",
+		"tls-cert", "tls-key", "insecure-http", "host", "public-url", "login-life", "rate-limit", "metrics",
+		"metrics-jobs", "oidc-issuer", "oidc-client-id", "oidc-recheck", "oidc-scope", "oidc-groups-claim",
+		"oidc-name-claim", "oidc-role", "apply-dir", "apply-prune-app", "apply-prune-label",
+	}
+	serveSecrets = []string{"dsn", oidcSecret}
 )
+
+// oidcSecret is the flag with the secret shared with the identity provider.
+const oidcSecret = "oidc-client-secret"
 
 // clientVariables and clientSecrets are the flags of all commands that call a node.
 var (
-	clientVariables = []string{"server", "context"}
+	clientVariables = []string{"server", "ca-cert", "context"}
 	clientSecrets   = []string{"token"}
 )
 

@@ -15,7 +15,7 @@ func TestVariablesAreTheFlagsOfServe(t *testing.T) {
 
 	var flags []string
 	serveCommand(&console{}).Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && f.Name != secretKeyFlag {
+		if !f.Hidden && f.Name != secretKeyFlag && f.Name != checkFlag {
 			flags = append(flags, f.Name)
 		}
 	})

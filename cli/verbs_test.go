@@ -62,8 +62,12 @@ func TestEveryVerb(t *testing.T) {
 		}
 
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if want, is := map[string]string{"n": "limit", "z": "timezone"}[f.Shorthand]; is && f.Name != want &&
+				name != "dev" {
+				t.Errorf("%s: -%s is --%s, want --%s as everywhere", name, f.Shorthand, f.Name, want)
+			}
 			if _, there := cmd.GetFlagCompletionFunc(f.Name); !there &&
-				slices.Contains([]string{"app", "output", "context", "timezone", "tz"}, f.Name) {
+				slices.Contains([]string{"app", "output", "context", "timezone"}, f.Name) {
 				t.Errorf("%s --%s completes the names of files", name, f.Name)
 			}
 		})

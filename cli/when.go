@@ -25,21 +25,36 @@ func relative(t *time.Time, now time.Time) string {
 	return "now"
 }
 
-// rough rounds a duration to its largest suitable unit.
-func rough(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d.Round(time.Second) < time.Minute:
-		return fmt.Sprintf("%ds", d.Round(time.Second)/time.Second)
-	case d.Round(time.Minute) < time.Hour:
-		return fmt.Sprintf("%dm", d.Round(time.Minute)/time.Minute)
-	case d.Round(time.Hour) < 2*day:
-		return fmt.Sprintf("%dh", d.Round(time.Hour)/time.Hour)
-	case d.Round(day) < 2*365*day:
-		return fmt.Sprintf("%dd", d.Round(day)/day)
-	}
+// units are the units of rough durations.
+var units = []struct {
+	name   string
+	length time.Duration
+}{
+	{"s", time.Second},
+	{"m", time.Minute},
+	{"h", time.Hour},
+	{"d", 24 * time.Hour},
+	{"y", 365 * 24 * time.Hour},
+}
 
-	return fmt.Sprintf("%dy", d.Round(365*day)/(365*day))
+// rough rounds a duration to its largest unit. If that would be a few of them only, it gives the
+// next smaller unit too: "1h 59m", "2d 18h", "5h".
+func rough(d time.Duration) string {
+	for i := len(units) - 1; i > 0; i-- {
+		large, small := units[i], units[i-1]
+		d := d.Round(small.length)
+		whole, rest := d/large.length, d%large.length/small.length
+		switch {
+		case whole == 0:
+		case whole >= 4:
+			return fmt.Sprintf("%d%s", d.Round(large.length)/large.length, large.name)
+		case rest == 0:
+			return fmt.Sprintf("%d%s", whole, large.name)
+		default:
+			return fmt.Sprintf("%d%s %d%s", whole, large.name, rest, small.name)
+		}
+	}
+	return fmt.Sprintf("%ds", d.Round(time.Second)/time.Second)
 }
 
 // absolute formats a time for all commands: in a time zone, with the offset, and with milliseconds
@@ -159,9 +174,12 @@ func precise(d time.Duration) string {
 // optional time in the given zone, or a distance from now such as +10m.
 func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) {
 	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("%q: want a distance from now, such as +90s, +10m or -24h (a day is 24h)", s)
+		d, err := job.ParseDuration(s)
+		switch {
+		case errors.Is(err, job.ErrTooLong):
+			return time.Time{}, fmt.Errorf("%q %w", s, err)
+		case err != nil:
+			return time.Time{}, fmt.Errorf("%q: want a distance from now, such as +90s, +10m or -7d", s)
 		}
 		return now.Add(d).Truncate(time.Second), nil
 	}
@@ -171,7 +189,7 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 		if err == nil {
 			return t, nil
 		}
-		if wrong := outOfRange(err); wrong != "" {
+		if wrong := outOfRange(err, s); wrong != "" {
 			return time.Time{}, fmt.Errorf("%q: %s", s, wrong)
 		}
 	}
@@ -187,7 +205,7 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 			}
 			return t, err
 		}
-		if wrong := outOfRange(err); wrong != "" {
+		if wrong := outOfRange(err, s); wrong != "" {
 			return time.Time{}, fmt.Errorf("%q: %s", s, wrong)
 		}
 	}
@@ -196,14 +214,19 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 		s, zoneName(zone))
 }
 
-// outOfRange returns which part of a time does not exist, such as a 30th of February: "day out of
-// range". It returns "" for a text in another format.
-func outOfRange(err error) string {
+// outOfRange returns which part of a time does not exist, such as a 30th of February. It returns ""
+// for a text in another format.
+func outOfRange(err error, s string) string {
 	var wrong *time.ParseError
-	if errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "out of range") {
-		return strings.TrimPrefix(wrong.Message, ": ")
+	if !errors.As(err, &wrong) || !strings.HasSuffix(wrong.Message, "out of range") {
+		return ""
 	}
-	return ""
+
+	month, err := time.Parse("2006-01", s[:min(7, len(s))])
+	if strings.HasSuffix(wrong.Message, "day out of range") && err == nil {
+		return fmt.Sprintf("%s has %d days", month.Format("January 2006"), month.AddDate(0, 1, -1).Day())
+	}
+	return strings.TrimPrefix(wrong.Message, ": ")
 }
 
 // civilTime returns the instant of a civil time in a zone. It refuses a time that the clock shows

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,17 +11,20 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"go-crontab/api/view"
 )
 
-// Client calls the API of a cluster through a single node. It is safe for concurrent use.
+// Client calls the API of a cluster. It uses one node at a time, and another one when that node
+// cannot answer. It is safe for concurrent use.
 type Client struct {
-	server string
-	token  string
-	http   *http.Client
+	servers []string
+	inUse   atomic.Int32 // index of the server that answered last
+	token   string
+	http    *http.Client
+	roots   *x509.CertPool // of the default HTTP client; nil: those of the system
 }
 
 // Option changes how a client works.
@@ -38,22 +42,27 @@ func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
 // timeout is longer than the API needs for a change while MySQL fails over.
 const timeout = time.Minute
 
-// New makes a client of a node's API, such as http://127.0.0.1:8610. It does not connect.
+// New makes a client of a cluster. It does not connect. server is the URL of a node, such as
+// http://127.0.0.1:8610, or the URLs of several nodes with commas between them, which are tried in
+// turn. A change that a node may have carried out is sent to another one only if it has a key.
 func New(server string, options ...Option) (*Client, error) {
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8610", server)
+	servers, err := parseServers(server)
+	if err != nil {
+		return nil, err
 	}
 
-	c := &Client{server: strings.TrimRight(server, "/"), http: &http.Client{
+	own := &http.Client{
 		Timeout: timeout,
 		// A redirected change would arrive as a GET and look successful.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
 
+	c := &Client{servers: servers, http: own}
 	for _, o := range options {
 		o(c)
 	}
+	own.Transport = c.transport()
+
 	return c, nil
 }
 
@@ -62,6 +71,7 @@ func New(server string, options ...Option) (*Client, error) {
 type Problem struct {
 	view.Problem
 	Foreign string // the status of an answer that is not a go-crontab's; Type and Detail are empty then
+	Server  string // host and port of the server that answered
 }
 
 // IsNotFound reports whether an error means that the object does not exist.
@@ -111,7 +121,8 @@ type Document struct {
 // successful response. Any other response is a [*Problem].
 //
 // A request that the server refuses because there are too many is sent again after the time that
-// the server asks for, up to ten times: it was not carried out. No other request is sent again.
+// the server asks for, up to ten times: it was not carried out. Otherwise a request is sent again only
+// to another server, see New.
 func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error) {
 	var payload io.Reader
 	media := "application/json"
@@ -151,7 +162,7 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error)
 
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the response of %s: %w", c.server, err)
+		return nil, nil, fmt.Errorf("read the response of %s: %w", resp.Request.URL.Host, err)
 	}
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -163,9 +174,9 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error)
 
 func (c *Client) target(path string, query url.Values) string {
 	if len(query) == 0 {
-		return c.server + path
+		return c.servers[0] + path
 	}
-	return c.server + path + "?" + query.Encode()
+	return c.servers[0] + path + "?" + query.Encode()
 }
 
 // maxPaced bounds the attempts of a request that is rate limited.
@@ -175,7 +186,7 @@ const maxPaced = 10
 // one of its limits, so that problem is returned at once.
 func (c *Client) paced(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
-		resp, err := c.http.Do(req)
+		resp, err := c.do(c.http, req)
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests || try == maxPaced {
 			return resp, err
 		}
@@ -213,6 +224,9 @@ func readProblem(resp *http.Response, body []byte) error {
 		p.Title = "the response is " + resp.Status + ", not that of a go-crontab node"
 	}
 	p.Status = resp.StatusCode // the status line is authoritative
+	if resp.Request != nil {
+		p.Server = resp.Request.URL.Host
+	}
 	return p
 }
 

@@ -148,7 +148,7 @@ func TestJobs(t *testing.T) {
 	}
 
 	for f, want := range map[client.JobFilter]int{
-		{}: 4, {Owner: "bob"}: 3, {Label: "team=data"}: 1, {App: "none"}: 0, {State: "paused"}: 0,
+		{}: 4, {Owner: "bob"}: 3, {Label: "team=data"}: 1, {App: "none"}: 0, {Status: "paused"}: 0,
 	} {
 		n := 0
 		for _, err := range c.List(ctx, f) {
@@ -166,7 +166,7 @@ func TestJobs(t *testing.T) {
 		break // stop early
 	}
 
-	for _, err := range c.List(ctx, client.JobFilter{State: "odd"}) {
+	for _, err := range c.List(ctx, client.JobFilter{Status: "odd"}) {
 		if err == nil {
 			t.Error("an odd state: got no error")
 		}

@@ -5,7 +5,8 @@
 //	run, err := c.RunAndWait(ctx, j.ID)
 //
 // It sends a job.Spec and ignores unknown fields in responses, which a newer server may add. Any
-// node will do. A node that cannot answer returns a [Problem] with status 503; test for it with
-// [IsAway]. The client never retries a change by itself, unless the server has refused it because
-// there are too many requests. Methods that are safe to repeat say so.
+// node will do, and of several nodes the client uses one that answers, see [New]. A node that cannot
+// answer returns a [Problem] with status 503; test for it with [IsAway]. The client never repeats a
+// change that a node may have carried out, unless it has a key. Methods that are safe to repeat say
+// so.
 package client

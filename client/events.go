@@ -115,7 +115,7 @@ func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 				return nil, err
 			}
 
-			resp, err := h.Do(req)
+			resp, err := c.do(&h, req)
 			if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 				return resp, err
 			}

@@ -90,11 +90,11 @@ func because(reason string) map[string]string {
 
 // JobFilter says which jobs to list. Zero fields do not restrict.
 type JobFilter struct {
-	App   string
-	Name  string // substring of the name
-	State string // active, paused, finished, error
-	Owner string
-	Label string // key and value, such as team=data
+	App    string
+	Name   string // substring of the name
+	Status string // active, paused, finished, error
+	Owner  string
+	Label  string // key and value, such as team=data
 }
 
 // List yields the matching jobs in the order of their creation. If a request fails, it yields the
@@ -103,7 +103,7 @@ func (c *Client) List(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	q := url.Values{}
 	put(q, "app", f.App)
 	put(q, "name", f.Name)
-	put(q, "state", f.State)
+	put(q, "status", f.Status)
 	put(q, "owner", f.Owner)
 	put(q, "label", f.Label)
 	return list[Job](ctx, c, jobsPath, q)

@@ -29,6 +29,7 @@ type Attempt struct {
 	Out     io.Writer // for a handler: takes the run's output until the handler returns
 
 	Options job.CommandOptions // for a command; its grace is the one below
+	Output  job.Capture        // for a command or a handler
 
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace

@@ -21,7 +21,8 @@ type command struct {
 	Attempt
 	group    *group
 	pipeWait time.Duration
-	pipe     *os.File // our end
+	pipe     *os.File // our end of stdout, and of stderr unless that is read apart
+	stderr   *os.File // our end of stderr; nil: there is one pipe
 	fed      func()   // ends the writing of its input; nil without input
 	cgroup   *cgroup  // its own; nil: it has none
 	kept     *output  // belongs to the reader until drained is closed
@@ -39,7 +40,7 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 	c.drained = make(chan struct{})
 	go func() {
 		defer close(c.drained)
-		_ = c.kept.readAll(c.pipe) // fails only when untilDrained stops it
+		c.read()
 	}()
 
 	exited := make(chan struct{})
@@ -78,6 +79,15 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 			c.group.signal(unix.SIGKILL)
 		}
 	}
+}
+
+// read reads the output until its end. It fails only when untilDrained stops it.
+func (c *command) read() {
+	if c.stderr == nil {
+		_ = c.kept.readAll(c.pipe)
+		return
+	}
+	c.readApart()
 }
 
 // stop sends SIGTERM and notes the attempt's outcome and reason.
@@ -132,8 +142,10 @@ func (c *command) untilEmpty(ctx context.Context) {
 
 // unstarted releases the resources of a command that was not forked.
 func (c *command) unstarted() {
-	if c.pipe != nil {
-		_ = c.pipe.Close()
+	for _, pipe := range []*os.File{c.pipe, c.stderr} {
+		if pipe != nil {
+			_ = pipe.Close()
+		}
 	}
 	if c.fed != nil {
 		c.fed()
@@ -179,6 +191,9 @@ func (c *command) endLeftovers() {
 // it for ever. So after PipeWait it takes the bytes in the pipe and stops reading.
 func (c *command) untilDrained() {
 	defer c.pipe.Close()
+	if c.stderr != nil {
+		defer c.stderr.Close()
+	}
 	if c.fed != nil {
 		c.fed()
 	}
@@ -198,8 +213,15 @@ func (c *command) untilDrained() {
 	}
 
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, if it waits
+	if c.stderr != nil {
+		_ = c.stderr.SetReadDeadline(time.Unix(1, 0))
+	}
 	<-c.drained
-	if !c.takeRest() {
+	ended := c.takeRest()
+	if c.stderr != nil && !c.takeRestOf(c.stderr, true) {
+		ended = false
+	}
+	if !ended {
 		c.note(job.ReasonOutputHeld, "a background process still has the output open")
 	}
 }
@@ -209,15 +231,21 @@ const maxRest = 1 << 20
 
 // takeRest reads, without waiting, the bytes that bash wrote before this busy process came to read them. ended reports
 // whether the output ended after all.
-func (c *command) takeRest() (ended bool) {
-	raw, err := c.pipe.SyscallConn()
+func (c *command) takeRest() (ended bool) { return c.takeRestOf(c.pipe, false) }
+
+func (c *command) takeRestOf(pipe *os.File, stderr bool) (ended bool) {
+	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return false
 	}
 
 	_ = raw.Control(func(fd uintptr) {
 		for enough := c.kept.came + maxRest; err == nil && c.kept.came < enough; {
-			err = c.kept.read(nonblocking(fd))
+			if c.stderr == nil {
+				err = c.kept.read(nonblocking(fd))
+			} else {
+				err = c.kept.readOf(nonblocking(fd), stderr)
+			}
 		}
 	})
 	return err == io.EOF
@@ -263,6 +291,9 @@ func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 		}
 	}
 
+	if why, cut := c.kept.cutReason(); cut {
+		c.notes = append(c.notes, why)
+	}
 	if why := exceeded(c.Options.Limits, status); why != (job.Reason{}) {
 		c.notes = append(c.notes, why)
 	}

@@ -127,7 +127,7 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 	x.mu.Unlock()
 
 	if kills { // logged without the lock, which heartbeats need: a log write can block
-		x.Log.Info("killing a run", "run", l, "job_id", a.JobID, "due", a.Due, "reason", why)
+		x.Log.Info("killing a run", "run", l, "job", a.Spec.FullName(), "due", a.Due, "reason", why)
 	}
 }
 
@@ -243,7 +243,7 @@ func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 // forget removes an attempt that was not spawned. Its row becomes idle again.
 func (x *Executing) forget(a *entry) {
 	x.Log.Warn("run not executed: it is too late, or the node lost its lease or guard",
-		"run", a.Launch, "job_id", a.JobID, "due", a.Due,
+		"run", a.Launch, "job", a.Spec.FullName(), "due", a.Due,
 		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.Guard.Alive())
 
 	x.mu.Lock()
@@ -270,7 +270,8 @@ func (x *Executing) holds() bool { return x.Ctx.Err() == nil && x.Session.Fresh(
 func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.Log.Error("panic while executing a run", "run", a.Launch, "panic", p)
+			x.Log.Error("panic while executing a run", "run", a.Launch, "job", a.Spec.FullName(),
+				"panic", p)
 			r = job.Result{
 				Outcome: job.Failed,
 				Reason: reason(job.ReasonExecutorPanic,
@@ -284,6 +285,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		Due: a.Due.Time(), Attempt: a.Attempt, Began: started.Time(),
 		Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
+		Output:  a.Spec.Output,
 		Sink:    x.Recorder.Sink(a.Launch),
 		May:     func() bool { return x.may(a, max(started, x.Session.Now())) },
 		BeginBy: a.until,

@@ -62,8 +62,8 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 		defer cancel()
 	}
 
-	out := &handlerOutput{kept: newOutput(DefaultKeep)}
-	out.kept.sink, a.Out = a.Sink, out
+	out := &handlerOutput{kept: newCapture(DefaultKeep, &a)}
+	a.Out = out
 	stack, err := call(ctx, f, a)
 	_, _ = out.Write(stack)
 
@@ -78,6 +78,9 @@ func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 		r.Outcome, r.Reason = job.TimedOut, stopReason(cause, err.Error())
 	default:
 		r.Outcome, r.Reason = job.Killed, stopReason(cause, err.Error())
+	}
+	if why, cut := out.kept.cutReason(); cut {
+		r.Reason = combined(r.Reason, []job.Reason{why})
 	}
 	return r
 }

@@ -75,6 +75,7 @@ func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 
 	err = x.run(ctx)
 	res := job.Result{Output: x.kept.output()}
+	res.Output.Answer = x.details()
 
 	switch cause := context.Cause(ctx); {
 	case err == nil && x.answer.expected:

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +35,10 @@ type exchange struct {
 	hops   int // followed redirects
 	answer answer
 	note   string // appended to the reason
+
+	answerHeaders                  [][]string    // of the answer, without secrets
+	answerProto                    string        // of the answer
+	connected, firstByte, complete time.Duration // since began, for the last request
 }
 
 // stage is the progress of the latest request.
@@ -223,9 +229,11 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 	}
 
 	// If we die from here on, the request may or may not have been processed; the run ends lost.
-	x.stage = waiting
+	x.stage, x.connected = waiting, time.Since(x.began)
 	failpoint.Here("before", "send request")
-	return x.conn.RoundTrip(req.WithContext(ctx))
+	resp, err := x.conn.RoundTrip(req.WithContext(ctx))
+	x.firstByte = time.Since(x.began)
+	return resp, err
 }
 
 // ready connects to the next request's server, and then checks that the request may be sent.
@@ -308,7 +316,9 @@ func (x *exchange) leave() {
 // read keeps the body of the last answer.
 func (x *exchange) read(resp *http.Response) error {
 	x.stage, x.answer = reading, answer{resp.StatusCode, x.HTTP.Expects(resp.StatusCode)}
+	x.answerProto, x.answerHeaders = resp.Proto, x.shown(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
+		x.complete = time.Since(x.began)
 		return nil // the rest is not a body
 	}
 
@@ -316,10 +326,42 @@ func (x *exchange) read(resp *http.Response) error {
 	if err := x.kept.readAll(body); err != nil {
 		return err
 	}
+	x.complete = time.Since(x.began)
 	if body.N == 0 {
 		x.note = fmt.Sprintf("the response is longer than %d MiB, so the rest was not read", maxAnswer>>20)
 	}
 	return nil
+}
+
+// maxShownHeaders bounds the headers that are kept, in bytes.
+const maxShownHeaders = 4 << 10
+
+// shown returns the headers to keep: without cookies, which are credentials, and without the attempt's secrets.
+func (x *exchange) shown(h http.Header) (out [][]string) {
+	room := maxShownHeaders
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		value := strings.ToValidUTF8(x.known.mask(strings.Join(h[name], ", ")), "\uFFFD")
+		if name == "Set-Cookie" {
+			value = stars
+		}
+		if room -= len(name) + len(value); room < 0 {
+			return out
+		}
+		out = append(out, []string{name, value})
+	}
+	return out
+}
+
+// details returns what is known of the answer besides its body; nil: there was none.
+func (x *exchange) details() *job.Answer {
+	if x.answer.status == 0 {
+		return nil
+	}
+	return &job.Answer{
+		Status: x.answer.status, Proto: x.answerProto, Headers: x.answerHeaders,
+		Connected: x.connected.Microseconds(), FirstByte: x.firstByte.Microseconds(),
+		Complete: x.complete.Microseconds(),
+	}
 }
 
 // progress describes how far a stopped call got.

@@ -1,20 +1,42 @@
 package execute
 
 import (
+	"bytes"
 	"io"
+	"sync"
+	"time"
 
 	"go-crontab/job"
 )
 
 // output keeps the first and the last bytes of a command's output, and counts all bytes. It reads directly into its
-// buffers, which grow by doubling: a silent command costs half a KiB, a loud one at most the limit.
+// buffers, which grow by doubling: a silent command costs half a KiB, a loud one at most the limit. What a job keeps
+// beyond that goes to a temporary file.
 type output struct {
 	head, tail ends
 	bytes      int64          // length of the output, with stars for secrets
+	lines      int64          // line ends in it
 	came       int64          // bytes that were read
 	sink       func(p []byte) // receives the live output; nil: no receiver
 	hiding     *masking       // hides secrets before the bytes are kept or passed on; nil: no secrets
+	stamps     stamper
+
+	most    int   // bytes to keep; no more than head and tail hold: no file
+	rest    *rest // the file; nil: not needed yet
+	restErr error // why the file holds no more
+
+	apart *apart // nil: there is one stream
 }
+
+// apart is for a command whose stdout and stderr are read apart.
+type apart struct {
+	mu     sync.Mutex // held to read from either stream and take the bytes
+	behind bool       // the last read from stdout was full, so it may hold more
+	hiding *masking   // of stderr
+}
+
+// readSize is the size of a read that does not go directly into a buffer.
+const readSize = 4 << 10
 
 // ends holds up to limit bytes: the latest ones once it is full.
 type ends struct {
@@ -25,7 +47,21 @@ type ends struct {
 
 // newOutput keeps up to keep bytes, at least 1: half from the beginning, half from the end.
 func newOutput(keep int) *output {
-	return &output{head: ends{limit: keep / 2}, tail: ends{limit: keep - keep/2}}
+	return &output{
+		head: ends{limit: keep / 2}, tail: ends{limit: keep - keep/2}, most: keep, stamps: stamper{began: time.Now()},
+	}
+}
+
+// newCapture is newOutput for an attempt: keep is in memory, and what its job keeps beyond that in a file.
+func newCapture(keep int, a *Attempt) *output {
+	o := newOutput(keep)
+	o.most = max(keep, int(a.Output.Keep))
+	o.sink, o.hiding = a.Sink, a.known.hiding()
+	if a.Output.MarkStderr {
+		o.apart = &apart{hiding: a.known.hiding()}
+		o.stamps.apart = true
+	}
+	return o
 }
 
 // readAll reads until the end, or until reading fails because r was closed or its deadline passed.
@@ -42,10 +78,14 @@ func (o *output) readAll(r io.Reader) error {
 
 // read reads once.
 func (o *output) read(r io.Reader) error {
+	if o.apart != nil {
+		return o.readOf(r, false)
+	}
 	if o.hiding != nil {
 		return o.readHiding(r)
 	}
 
+	o.makeRoom()
 	e := &o.tail
 	if !o.head.full() {
 		e = &o.head
@@ -53,54 +93,132 @@ func (o *output) read(r io.Reader) error {
 
 	free := e.free()
 	n, err := r.Read(free)
-	if n > 0 && o.sink != nil {
-		o.sink(free[:n])
-	}
+	o.note(free[:n], false)
 	e.took(n)
-	o.bytes += int64(n)
 	o.came += int64(n)
 	return err
 }
 
 // readHiding reads once, and keeps the bytes that the masking passes on.
 func (o *output) readHiding(r io.Reader) error {
-	var buffer [4 << 10]byte
+	var buffer [readSize]byte
 	n, err := r.Read(buffer[:])
 	o.came += int64(n)
-	o.take(o.hiding.next(nil, buffer[:n]))
+	o.take(o.hiding.next(nil, buffer[:n]), false)
+	return err
+}
+
+// readOf reads once from one of two streams. A secret that a command writes to both, half to each, is not hidden. The
+// lock must be held if both are being read.
+func (o *output) readOf(r io.Reader, stderr bool) error {
+	var buffer [readSize]byte
+	n, err := r.Read(buffer[:])
+	n = max(n, 0)
+	p, hiding := buffer[:n], o.hiding
+	if stderr {
+		hiding = o.apart.hiding
+	}
+	if hiding != nil {
+		p = hiding.next(nil, p)
+	}
+	o.came += int64(n)
+	o.take(p, stderr)
 	return err
 }
 
 // take keeps bytes.
-func (o *output) take(p []byte) {
-	if len(p) > 0 && o.sink != nil {
-		o.sink(p)
-	}
-	o.bytes += int64(len(p))
-
+func (o *output) take(p []byte, stderr bool) {
 	for len(p) > 0 {
+		o.makeRoom()
 		e := &o.tail
 		if !o.head.full() {
 			e = &o.head
 		}
 		n := copy(e.free(), p)
+		o.note(p[:n], stderr)
 		e.took(n)
 		p = p[n:]
+	}
+}
+
+// note counts bytes that are about to be kept, and passes them on.
+func (o *output) note(p []byte, stderr bool) {
+	if len(p) == 0 {
+		return
+	}
+	if o.sink != nil {
+		o.sink(p)
+	}
+	o.stamps.note(o, stderr)
+	if o.rest != nil {
+		o.fail(o.rest.write(p))
+	}
+	o.bytes += int64(len(p))
+	o.lines += int64(bytes.Count(p, newline))
+}
+
+var newline = []byte{'\n'}
+
+// makeRoom opens the file when the next byte would replace one that is still wanted, and moves the tail there.
+func (o *output) makeRoom() {
+	if o.rest != nil || o.restErr != nil || o.most <= o.head.limit+o.tail.limit || !o.tail.full() {
+		return
+	}
+
+	var err error
+	if o.rest, err = newRest(o.head.limit, o.tail.limit, o.most); err == nil {
+		err = o.rest.write(o.tail.kept)
+	}
+	o.fail(err)
+}
+
+// fail gives up the file. Head and tail are still kept.
+func (o *output) fail(err error) {
+	if err == nil {
+		return
+	}
+	o.restErr = err
+	if o.rest != nil {
+		o.rest.Close()
+		o.rest = nil
 	}
 }
 
 // output returns the kept output. Nothing may be read after it.
 func (o *output) output() job.Output {
 	if o.hiding != nil {
-		o.take(o.hiding.end(nil))
+		o.take(o.hiding.end(nil), false)
 		o.hiding = nil
 	}
-
-	tail := append(o.tail.kept[o.tail.next:], o.tail.kept[:o.tail.next]...)
-	if o.bytes > int64(len(o.head.kept)+len(tail)) {
-		return job.Output{Head: o.head.kept, Tail: tail, Bytes: o.bytes}
+	if o.apart != nil && o.apart.hiding != nil {
+		o.take(o.apart.hiding.end(nil), true)
+		o.apart.hiding = nil
 	}
-	return job.Output{Head: append(o.head.kept, tail...), Bytes: o.bytes}
+
+	out := job.Output{Head: o.head.kept, Bytes: o.bytes, Stamps: o.stamps.encode()}
+	tail := append(o.tail.kept[o.tail.next:], o.tail.kept[:o.tail.next]...)
+	if o.bytes <= int64(len(o.head.kept)+len(tail)) {
+		out.Head = append(out.Head, tail...)
+		if o.rest != nil {
+			o.rest.Close()
+		}
+		return out
+	}
+
+	out.Tail, out.Lines = tail, o.lines
+	if r := o.rest; r != nil {
+		r.over(&out)
+		out.Rest, out.Parts, out.PartBytes = r, r.parts(), r.size()
+	}
+	return out
+}
+
+// cutReason says that less is kept than the job wants.
+func (o *output) cutReason() (why job.Reason, cut bool) {
+	if o.restErr == nil {
+		return why, false
+	}
+	return reason(job.ReasonOutputCut, "most of its output was not kept, because "+o.restErr.Error()), true
 }
 
 func (e *ends) full() bool { return len(e.kept) == e.limit }

@@ -113,8 +113,14 @@ func checkText(t *testing.T, all, text string, out job.Output) {
 				continue
 			}
 			var n int
-			if _, err := fmt.Sscanf(text[i+len(gap):], "… %d bytes dropped …", &n); err == nil && i+n <= len(all) &&
-				text == fmt.Sprintf("%s%s… %d bytes dropped …\n%s", all[:i], gap, n, all[i+n:]) {
+			if _, err := fmt.Sscanf(text[i+len(gap):], "… %d bytes dropped", &n); err != nil || i+n > len(all) {
+				continue
+			}
+			lines := ""
+			if ends := strings.Count(all[i:i+n], "\n"); ends > 0 {
+				lines = fmt.Sprintf(", %d lines", ends)
+			}
+			if text == fmt.Sprintf("%s%s… %d bytes dropped%s …\n%s", all[:i], gap, n, lines, all[i+n:]) {
 				return
 			}
 		}

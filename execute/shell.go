@@ -66,6 +66,29 @@ var (
 // NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is not an error here:
 // each attempt fails until bash is installed.
 func NewShell(cfg Config) (*Shell, error) {
+	s, err := newShell(cfg)
+	if err != nil {
+		return nil, err
+	}
+
+	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
+		return nil, fmt.Errorf("shell: %w", s.noCgroups)
+	}
+	if s.null, err = os.Open(os.DevNull); err != nil {
+		return nil, fmt.Errorf("shell: %w", err)
+	}
+	return s, nil
+}
+
+// CheckShell reports what is wrong with a configuration. Unlike NewShell, it does not look at the
+// cgroup, which NewShell prepares.
+func CheckShell(cfg Config) error {
+	_, err := newShell(cfg)
+	return err
+}
+
+// newShell makes a shell without its cgroup.
+func newShell(cfg Config) (*Shell, error) {
 	if cfg.Keep < 0 || cfg.PipeWait < 0 {
 		return nil, fmt.Errorf("shell: keep %d bytes, wait %v for the pipe: neither may be negative",
 			cfg.Keep, cfg.PipeWait)
@@ -109,12 +132,6 @@ func NewShell(cfg Config) (*Shell, error) {
 	s.fork <- struct{}{}
 	if err := s.settleAccounts(); err != nil {
 		return nil, err
-	}
-	if s.cgroups, s.noCgroups = openCgroups(cfg.Cgroup, "/proc"); s.noCgroups != nil && cfg.Cgroup != "" {
-		return nil, fmt.Errorf("shell: %w", s.noCgroups)
-	}
-	if s.null, err = os.Open(os.DevNull); err != nil {
-		return nil, fmt.Errorf("shell: %w", err)
 	}
 	return s, nil
 }
@@ -170,8 +187,7 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	if a.Seat == nil {
 		a.Seat = unguarded{}
 	}
-	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newOutput(s.cfg.Keep), cgroup: p.cgroup}
-	c.kept.sink, c.kept.hiding = a.Sink, a.known.hiding()
+	c := &command{Attempt: a, group: g, pipeWait: s.cfg.PipeWait, kept: newCapture(s.cfg.Keep, &a), cgroup: p.cgroup}
 	defer func() {
 		if err != nil {
 			c.unstarted()
@@ -194,8 +210,17 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	defer w.Close()
 	p.own(w)
 
+	stderr := w
+	if a.Output.MarkStderr {
+		if c.stderr, stderr, err = os.Pipe(); err != nil {
+			return nil, fmt.Errorf("start bash: %w", err)
+		}
+		defer stderr.Close()
+		p.own(stderr)
+	}
+
 	// Fd puts our end of w into blocking mode, which bash shares: commands don't expect EAGAIN.
-	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), w.Fd()}}
+	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), stderr.Fd()}}
 	if p.cgroup != nil {
 		g.cgroup = p.cgroup // before the fork, so that KillAll sees it
 	}

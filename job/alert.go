@@ -15,9 +15,11 @@ import (
 // AlertEvent is a kind of event that alerts report.
 type AlertEvent string
 
-// The events. All but the last four concern a job.
+// The events. The first ones concern a job, and those from AlertFailures on several jobs or the cluster.
 const (
 	AlertFailed     AlertEvent = "failed"      // a due time failed in all its attempts
+	AlertStarted    AlertEvent = "started"     // a run was started
+	AlertSucceeded  AlertEvent = "succeeded"   // a due time succeeded
 	AlertRecovered  AlertEvent = "recovered"   // an alert of the rule has ended
 	AlertLost       AlertEvent = "lost"        // the node of a run vanished
 	AlertLateStart  AlertEvent = "late_start"  // a due time was not started in time
@@ -27,23 +29,42 @@ const (
 	AlertNodeGone   AlertEvent = "node_gone"   // a node vanished and has not come back
 	AlertBacklog    AlertEvent = "backlog"     // too many due times are overdue
 	AlertClockSkew  AlertEvent = "clock_skew"  // the clock of a node differs from MySQL's
+
+	AlertDuplicateNames  AlertEvent = "duplicate_names"  // several live nodes have the same name
+	AlertFolderRefused   AlertEvent = "folder_refused"   // a node cannot apply its folder of job files
+	AlertExpiring        AlertEvent = "expiring"         // a token or a certificate expires soon
+	AlertOIDCUnreachable AlertEvent = "oidc_unreachable" // a node cannot reach the OIDC issuer
+	AlertBackupOld       AlertEvent = "backup_old"       // the next backup was not told of in time
 )
 
 // AlertEvents lists all events in the order of the docs.
 func AlertEvents() []AlertEvent {
 	return []AlertEvent{
 		AlertFailed, AlertRecovered, AlertLost, AlertLateStart, AlertLateFinish, AlertNeverRan, AlertFailures,
-		AlertNodeGone, AlertBacklog, AlertClockSkew,
+		AlertNodeGone, AlertBacklog, AlertClockSkew, AlertDuplicateNames, AlertFolderRefused, AlertExpiring,
+		AlertOIDCUnreachable, AlertBackupOld, AlertStarted, AlertSucceeded,
 	}
 }
 
+// AlertTroubles lists the events about the cluster that last until a person acts.
+func AlertTroubles() []AlertEvent {
+	return []AlertEvent{
+		AlertDuplicateNames, AlertFolderRefused, AlertExpiring, AlertOIDCUnreachable, AlertBackupOld,
+	}
+}
+
+// OfCluster reports whether an event concerns nodes or the cluster, so that the jobs of a rule do
+// not matter.
+func (e AlertEvent) OfCluster() bool {
+	return e == AlertNodeGone || e == AlertClockSkew || slices.Contains(AlertTroubles(), e)
+}
+
+// Once reports whether an event is over at once. It is sent each time, and raises no alert.
+func (e AlertEvent) Once() bool { return e == AlertStarted || e == AlertSucceeded }
+
 // OfJob reports whether an event concerns a single job.
 func (e AlertEvent) OfJob() bool {
-	switch e {
-	case AlertNodeGone, AlertBacklog, AlertClockSkew, AlertFailures:
-		return false
-	}
-	return true
+	return !e.OfCluster() && e != AlertBacklog && e != AlertFailures
 }
 
 // Kinds of objects in the audit.
@@ -268,7 +289,7 @@ func (r *AlertRule) checkEvents(p *Problems) {
 		}
 	}
 
-	if len(r.On) == 1 && r.On[0] == AlertRecovered {
+	if r.Has(AlertRecovered) && !r.alerts() {
 		p.Add("on", problem.RecoveredAlone)
 	}
 }
@@ -349,6 +370,7 @@ type AlertJob struct {
 	Labels       map[string]string
 	Paused, Gone bool
 	Created      Micros
+	Timezone     string
 	Ping         *Ping
 }
 

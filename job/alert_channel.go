@@ -148,6 +148,11 @@ func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	return p
 }
 
+// alerts reports whether some event of the rule raises an alert.
+func (r *AlertRule) alerts() bool {
+	return slices.ContainsFunc(r.On, func(e AlertEvent) bool { return e != AlertRecovered && !e.Once() })
+}
+
 // MissingChannels returns a problem for each channel of the rule that does not exist or cannot take
 // alerts. types holds the existing channels.
 func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
@@ -159,6 +164,10 @@ func (r *AlertRule) MissingChannels(types map[string]ChannelType) (p Problems) {
 				shorten(name))
 		case t == ChannelHeartbeat:
 			p.Add(fmt.Sprintf("channels[%d]", i), problem.ChannelIsHeartbeat, shorten(name))
+		case t == ChannelPagerDuty && !r.alerts():
+			p.Add(fmt.Sprintf("channels[%d]", i),
+				problem.ChannelIsPager.Advise("name an event that lasts, such as failed, or another channel"),
+				shorten(name))
 		}
 	}
 	return p

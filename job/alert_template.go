@@ -25,7 +25,7 @@ const (
 
 // AlertItem is an event of a message, as templates and webhooks see it.
 type AlertItem struct {
-	What     string     `json:"what" doc:"'fired', 'repeated' (still firing), 'resolved' (it has ended) or 'test'."`
+	What     string     `json:"what" doc:"'fired', 'repeated' (still firing), 'resolved' (it has ended), 'info' (it started or succeeded) or 'test'."`
 	Event    AlertEvent `json:"event" doc:"The event that it is about."`
 	Severity string     `json:"severity" doc:"The severity of the rule."`
 	AlertID  string     `json:"alert_id,omitempty" doc:"The id of the alert, for GET /api/v1/alerts/{id}."`
@@ -40,6 +40,13 @@ type AlertItem struct {
 	At       string     `json:"at" format:"date-time" doc:"When it happened."`
 	Since    string     `json:"since" format:"date-time" doc:"When the alert began to fire."`
 	Seen     int64      `json:"seen" doc:"How often it has happened since."`
+
+	// Only in messages, from the run.
+	Due     string `json:"due,omitempty" format:"date-time" doc:"In messages: the scheduled time of the run, in the time zone of the job."`
+	Zone    string `json:"zone,omitempty" doc:"In messages: the time zone of the job."`
+	Output  string `json:"output,omitempty" doc:"In messages, for the first 3 events: the last lines of the run's output, at most 10 lines and 1 KiB."`
+	URL     string `json:"url,omitempty" doc:"In messages: the page of the console about it, if the nodes have --public-url."`
+	Command string `json:"command,omitempty" doc:"In messages: the command that shows more."`
 }
 
 // AlertMessage is the input of templates.
@@ -90,7 +97,8 @@ func samples() []*AlertMessage {
 	item := func(what string) AlertItem {
 		return AlertItem{What: what, Event: AlertFailed, Severity: "critical", AlertID: "7", Rule: "rule", App: "app",
 			JobID: "17", Job: "job", Owner: "owner", Node: "node", Run: "run",
-			Summary: "summary", At: at, Since: at, Seen: 1}
+			Summary: "summary", At: at, Since: at, Seen: 1,
+			Due: at, Zone: "UTC", Output: "output", URL: "https://cron.example.com/runs/1", Command: "command"}
 	}
 
 	one := &AlertMessage{

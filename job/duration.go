@@ -2,13 +2,17 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
 	"go-crontab/job/problem"
 )
 
-// Duration is a length of time that reads and writes as text, such as "90s", "1h30m" or "10ms".
+// Duration is a length of time that reads and writes as text, such as "90s", "1h30m" or "10ms". It
+// also reads days and weeks, such as "7d".
 type Duration time.Duration
 
 // String is the shortest usual form: "1h" rather than "1h0m0s".
@@ -29,7 +33,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf(`%s is not a duration; write it with its unit in quotes, such as "90s" or "1h30m"`, b)
+		return fmt.Errorf(`%s is not a duration; write it with its unit in quotes, such as "90s", "1h30m" or "7d"`, b)
 	}
 
 	if s == "" {
@@ -37,11 +41,46 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 
-	v, err := time.ParseDuration(s)
+	v, err := ParseDuration(s)
+	if errors.Is(err, ErrTooLong) {
+		return problem.Errorf(problem.DurationTooLong, s)
+	}
 	if err != nil {
 		return problem.Errorf(problem.NotADuration, s)
 	}
 
 	*d = Duration(v)
 	return nil
+}
+
+// ErrTooLong is the error for a duration that is well written, but too long for this program.
+var ErrTooLong = errors.New("is too long; the longest duration is about 106000d")
+
+var (
+	daysOrWeeks = regexp.MustCompile(`([0-9.]+)[dw]`)
+	written     = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+)
+
+// ParseDuration reads a duration as time.ParseDuration does, and also whole days of 24 hours and
+// weeks: "7d", "1d12h", "2w".
+func ParseDuration(s string) (time.Duration, error) {
+	hours := daysOrWeeks.ReplaceAllStringFunc(s, func(part string) string {
+		n, err := strconv.ParseInt(part[:len(part)-1], 10, 32)
+		if errors.Is(err, strconv.ErrRange) {
+			n = 1 << 31 // too long in any unit
+		} else if err != nil {
+			return part
+		}
+		length := int64(24)
+		if part[len(part)-1] == 'w' {
+			length = 7 * 24
+		}
+		return strconv.FormatInt(n*length, 10) + "h"
+	})
+
+	d, err := time.ParseDuration(hours)
+	if err != nil && written.MatchString(hours) {
+		return 0, ErrTooLong
+	}
+	return d, err
 }

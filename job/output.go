@@ -1,15 +1,34 @@
 package job
 
 import (
-	"fmt"
+	"iter"
+	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Output is the kept part of a command's stdout and stderr, in the order of writing.
+//
+//	beginning                                                        end
+//	│ Head │ Rest of the first half │ dropped │ Rest of the last half │ Tail │
+//
+// Without a Rest, Head and Tail are the two halves. A job that keeps more than 64 KiB has a Rest:
+// it is written to MySQL after the run's end, in parts, and is missing if the node dies before.
 type Output struct {
-	Head, Tail []byte // Tail is empty unless the middle was dropped
+	Head, Tail []byte // Tail is empty unless bytes between them are in Rest or dropped
 	Bytes      int64  // bytes written in total
+
+	// Lines counts the line ends in the whole output. It is only set with a Tail, whose line
+	// numbers follow from it.
+	Lines  int64   `json:",omitempty"`
+	Stamps []byte  `json:",omitempty"` // see Stamps
+	Answer *Answer `json:",omitempty"` // of an HTTP run
+
+	// Parts and PartBytes announce the Rest: its number of rows and of bytes.
+	Parts     int  `json:",omitempty"`
+	PartBytes int  `json:",omitempty"`
+	Rest      Rest `json:"-"`
 
 	// Encoding and Size are for compressed outputs, see Pack: head and tail are then not readable,
 	// and Size is their uncompressed length.
@@ -17,28 +36,38 @@ type Output struct {
 	Size     int      `json:",omitempty"`
 }
 
-// Truncated reports whether the middle was dropped.
-func (o Output) Truncated() bool { return o.Bytes > int64(o.Kept()) }
+// Rest is the part of a large output that does not fit in memory.
+type Rest interface {
+	// Pieces calls yield for one part after the other, until it fails. Data is only valid during
+	// the call.
+	Pieces(yield func(Piece) error) error
 
-// Text returns the output as valid UTF-8 for people. A replacement character replaces each run
+	// Close frees the space. It may be called several times.
+	Close()
+}
+
+// Answer is what is known of the response to an HTTP request, besides its body.
+type Answer struct {
+	Status  int        `json:"status"`
+	Proto   string     `json:"proto,omitempty"`
+	Headers [][]string `json:"headers,omitempty"`
+
+	// Microseconds since the start of the attempt. Redirects are included.
+	Connected int64 `json:"connected,omitempty"` // the connection of the last request was ready
+	FirstByte int64 `json:"first_byte,omitempty"`
+	Complete  int64 `json:"complete,omitempty"` // zero: the body broke off
+}
+
+// Truncated reports whether some bytes were dropped.
+func (o *Output) Truncated() bool { return o.Bytes > int64(o.Kept()) }
+
+// Text returns head and tail as valid UTF-8 for people. A replacement character replaces each run
 // of invalid bytes, and a line between head and tail gives the number of missing bytes. A character
 // split by the cut counts as missing. Control characters remain: the code that shows the text must
 // escape them.
-func (o Output) Text() string {
-	if !o.Truncated() {
-		return strings.ToValidUTF8(string(o.Head)+string(o.Tail), "\uFFFD")
-	}
-
-	head, tail := wholeEnd(o.Head), wholeStart(o.Tail)
-	gap := "\n"
-	if len(head) == 0 || head[len(head)-1] == '\n' {
-		gap = ""
-	}
-
-	dropped := o.Bytes - int64(len(head)+len(tail))
-	return strings.ToValidUTF8(string(head), "\uFFFD") + gap +
-		fmt.Sprintf("… %d bytes dropped …\n", dropped) +
-		strings.ToValidUTF8(string(tail), "\uFFFD")
+func (o *Output) Text() string {
+	text, _ := PiecesText(o.Pieces(), 0, true)
+	return text
 }
 
 // wholeEnd cuts an incomplete character off the end of b.
@@ -65,4 +94,59 @@ func wholeStart(b []byte) []byte {
 		return b
 	}
 	return b[rest:]
+}
+
+// LastLine returns the last line with visible text, without control characters, cut to most
+// characters.
+func (o Output) LastLine(most int) string {
+	text := o.Tail
+	if len(text) == 0 {
+		text = o.Head
+	}
+
+	const enough = 4096 // bytes to search
+	text = wholeStart(text[max(0, len(text)-enough):])
+	for line := range lastLines(strings.ToValidUTF8(string(text), "\uFFFD")) {
+		line = strings.TrimSpace(visible(line))
+		if line != "" {
+			return cutRunes(line, most)
+		}
+	}
+	return ""
+}
+
+// lastLines yields the lines of a text from the last one on.
+func lastLines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			i := strings.LastIndexAny(text, "\r\n")
+			if !yield(text[i+1:]) || i < 0 {
+				return
+			}
+			text = text[:i]
+		}
+	}
+}
+
+// escape matches the sequences by which terminals are controlled.
+var escape = regexp.MustCompile("\x1b\\[[0-9;:?]*[a-zA-Z]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)?|\x1b.")
+
+// visible removes what a terminal would not show.
+func visible(line string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, escape.ReplaceAllString(line, ""))
+}
+
+func cutRunes(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
 }

@@ -20,22 +20,25 @@ const (
 // packLeast is the smallest output to compress, in bytes: a line or two are not worth it.
 const packLeast = 512
 
-// unpackMost bounds a decompressed output. It is more than any run keeps.
+// unpackMost bounds a decompressed text. It is more than any run keeps.
 const unpackMost = 64 << 20
 
 var packers = sync.Pool{New: func() any { w, _ := flate.NewWriter(nil, flate.BestSpeed); return w }}
 
 // Kept returns the number of kept bytes, uncompressed.
-func (o *Output) Kept() int {
+func (o *Output) Kept() int { return o.ends() + o.PartBytes }
+
+// ends returns the length of head and tail, uncompressed.
+func (o *Output) ends() int {
 	if o.Encoding != Plain {
 		return o.Size
 	}
 	return len(o.Head) + len(o.Tail)
 }
 
-// Pack compresses the kept bytes if that saves at least a tenth.
+// Pack compresses head and tail if that saves at least a tenth.
 func (o *Output) Pack() {
-	size := o.Kept()
+	size := o.ends()
 	if o.Encoding != Plain || size < packLeast {
 		return
 	}
@@ -43,6 +46,21 @@ func (o *Output) Pack() {
 	if len(head)+len(tail) <= size*9/10 {
 		o.Head, o.Tail, o.Encoding, o.Size = head, tail, Deflate, size
 	}
+}
+
+// PackPart compresses a part of an output if that saves at least a tenth.
+func PackPart(text []byte) ([]byte, Encoding) {
+	if packed := pack(text); len(packed) <= len(text)*9/10 {
+		return packed, Deflate
+	}
+	return text, Plain
+}
+
+// UnpackPart undoes PackPart.
+func UnpackPart(text []byte, e Encoding) ([]byte, error) {
+	o := Output{Head: text, Encoding: e}
+	err := o.Unpack()
+	return o.Head, err
 }
 
 func pack(text []byte) []byte {

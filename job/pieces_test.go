@@ -11,7 +11,7 @@ import (
 func piecesOf(list ...any) []Piece {
 	var out []Piece
 	for i := 0; i < len(list); i += 2 {
-		out = append(out, Piece{int64(list[i].(int)), []byte(list[i+1].(string))})
+		out = append(out, Piece{At: int64(list[i].(int)), Data: []byte(list[i+1].(string))})
 	}
 	return out
 }
@@ -81,7 +81,7 @@ func TestFollowingLosesNothing(t *testing.T) {
 		for at := 0; at < len(all); {
 			n := rapid.IntRange(1, 9).Draw(t, "n")
 			n = min(n, len(all)-at)
-			pieces = append(pieces, Piece{int64(at), all[at : at+n]})
+			pieces = append(pieces, Piece{At: int64(at), Data: all[at : at+n]})
 			if at += n; rapid.Bool().Draw(t, "ask") {
 				ask(false)
 			}

@@ -38,6 +38,8 @@ const (
 	ReasonProcessesKilled ReasonCode = "processes_killed"
 	// It ended well, but a background process still holds its output.
 	ReasonOutputHeld ReasonCode = "output_held"
+	// It ended well, but the node could not store all the output that output.keep asks for.
+	ReasonOutputCut ReasonCode = "output_cut"
 )
 
 // Why a request did not succeed.

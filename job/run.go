@@ -104,6 +104,10 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
+// Wrong reports whether a due time that ended so needs attention: its last attempt failed, or it
+// was lost or missed. Kills and skips are what a person or a policy wanted.
+func (o Outcome) Wrong() bool { return o == Failed || o == TimedOut || o == Lost || o == Missed }
+
 // Outcomes lists the words for all outcomes.
 func Outcomes() []string { return outcomes[1:] }
 

@@ -65,6 +65,7 @@ type Spec struct {
 	Misfire Misfire `json:"misfire"`
 	Retry   Retry   `json:"retry,omitzero"`
 	Keep    Keep    `json:"keep,omitzero"` // which records of runs to keep
+	Output  Capture `json:"output,omitzero"`
 	OnLost  string  `json:"on_lost"`
 
 	Ping *Ping `json:"ping,omitempty"` // called when a due time has ended
@@ -99,6 +100,9 @@ func (p *Problems) Put(field string, t problem.Text) { *p = append(*p, Problem{f
 func Wrong(field string, s problem.Sentence, values ...any) Problems {
 	return Problems{{field, s.Of(values...)}}
 }
+
+// FullName returns the name of the job with its app.
+func (s *Spec) FullName() string { return s.App + "/" + s.Name }
 
 // Defaults fills empty fields, so that a stored definition is complete. Start becomes the first due
 // time of Every, or the beginning of the count of MaxFires. now is MySQL's clock.
@@ -165,6 +169,7 @@ func (s *Spec) Validate() error {
 
 	s.Retry.validate(&p)
 	s.Keep.validate(&p, "keep.")
+	s.validateOutput(&p)
 	s.validatePing(&p)
 	s.validateCalendars(&p)
 	if _, err := s.uncalendared().Compile(); err != nil {

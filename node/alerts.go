@@ -23,6 +23,8 @@ func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 		Secrets: secrets,
 		Version: cfg.Version,
 		Node:    cfg.Name,
+
+		PublicURL: cfg.PublicURL,
 	}), nil
 }
 
@@ -32,8 +34,7 @@ type Alerts struct{ n *Node }
 // Alerts returns access to alert messages.
 func (n *Node) Alerts() Alerts { return Alerts{n} }
 
-// Test sends a message to a channel now, and returns the result. ErrNotFound means that there is no
-// such channel.
-func (a Alerts) Test(ctx context.Context, channel string) (alert.Tested, error) {
-	return a.n.outside.Test(ctx, a.n.api, channel, a.n.clock.Now())
+// Test sends test messages now, and returns the results in the same order.
+func (a Alerts) Test(ctx context.Context, samples []alert.Sample) ([]alert.Tested, error) {
+	return a.n.outside.TestAll(ctx, samples, a.n.clock.Now())
 }

@@ -66,8 +66,12 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got, err := nodes[1].Alerts().Test(t.Context(), "hook")
-	if err != nil || !got.Sent {
+	sample, err := store.SampleOf(t.Context(), "hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := nodes[1].Alerts().Test(t.Context(), []alert.Sample{sample})
+	if err != nil || !got[0].Sent {
 		t.Fatalf("test: got %+v, %v", got, err)
 	}
 

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +17,7 @@ import (
 	"go-crontab/job"
 	"go-crontab/result"
 	"go-crontab/session"
+	"go-crontab/sql"
 )
 
 // Config configures a node. Zero fields get their defaults.
@@ -25,6 +28,12 @@ type Config struct {
 	Name    string
 	Address string // where its API is reachable, for people
 	Version string
+	// PublicURL is where people reach the console, such as https://cron.example.com; "": alerts have
+	// no links.
+	PublicURL string
+	// Notes reports what only the node can see: its certificate and its identity provider. It is called
+	// once a minute; nil: nothing.
+	Notes func(context.Context) []sql.NodeNote
 
 	Expiry time.Duration // see session.NewTimings; the same on all nodes
 	// Slots bounds the attempts at a time; an HTTP request takes a sixteenth of a slot. Default: 64
@@ -118,7 +127,7 @@ const (
 	DefaultGrace       = 8 * time.Second
 	DefaultAuditKept   = audit.Kept
 	DefaultMetricsJobs = 100
-	slotsPerCPU        = 64
+	SlotsPerCPU        = 64
 
 	maxSlots = 1_000_000 // more than any machine can run; a column holds two thousand times that
 
@@ -152,7 +161,7 @@ func (c *Config) defaults() error {
 		c.Expiry = session.DefaultExpiry
 	}
 	if c.Slots == 0 {
-		c.Slots = slotsPerCPU * runtime.NumCPU()
+		c.Slots = SlotsPerCPU * runtime.NumCPU()
 	}
 	if c.LookAhead == 0 {
 		c.LookAhead = DefaultLookAhead
@@ -201,6 +210,23 @@ func (c *Config) check() error {
 	}
 
 	return nil
+}
+
+// CheckConfig reports all that is wrong with a configuration. Unlike New, it opens nothing and changes
+// nothing: neither the database nor the spool, the audit log or the cgroup.
+func CheckConfig(cfg Config) error {
+	if err := cfg.defaults(); err != nil {
+		return err
+	}
+
+	_, expiry := session.NewTimings(cfg.Expiry)
+	users := execute.CheckShell(execute.Config{RunAs: cfg.RunAs, Allow: cfg.RunAsAllow, NewPrivs: cfg.NewPrivs})
+	_, targets := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow})
+	_, grants := execute.ParseGrants(cfg.SecretGrants)
+	if grants != nil {
+		grants = fmt.Errorf("--grant-secret %w", grants)
+	}
+	return errors.Join(expiry, users, targets, grants)
 }
 
 // LoadSecretKeys reads the cluster's secret keys from a file, for Config.SecretKeys. The file is the

@@ -73,13 +73,26 @@ func (n *Node) Name() string { return n.cfg.Name }
 
 // Ready returns the reason why the node is not ready to change and start jobs, or nil.
 func (n *Node) Ready() error {
-	switch st := n.Status(); {
-	case st.Ready:
-		return nil
-	case st.Session == "":
-		return errors.New("the node has no session: it is starting, or MySQL does not respond")
+	l := n.life.Load()
+	if l == nil {
+		return n.notJoined()
 	}
-	return errors.New("the node is draining, or its lease is not fresh")
+	return l.notReady()
+}
+
+// notJoined returns the reason why the node has no session. Probes show it to anybody, so it does not
+// have the address of MySQL.
+func (n *Node) notJoined() error {
+	switch why := n.waitsFor.Load(); {
+	case why == nil && n.outage.On():
+		return errors.New("MySQL does not respond")
+	case why == nil:
+		return errors.New("the node is starting, or joins again")
+	case sql.IsDown(*why):
+		return errors.New("MySQL does not respond")
+	default:
+		return *why
+	}
 }
 
 // readyLook is the pause between checks for a session.

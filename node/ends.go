@@ -50,6 +50,28 @@ func (n *Node) unwrittenFor() (longest time.Duration) {
 	return longest
 }
 
+// logEnd logs the end of a run that failed, timed out or was lost. Nobody waits for a run of the
+// schedule, so without this line the log would not show that it failed.
+func (n *Node) logEnd(spec *job.Spec, r *job.Run, again job.Micros) {
+	switch r.Outcome {
+	case job.Failed, job.TimedOut:
+	case job.Lost:
+		n.outage.Lost(1)
+	default:
+		return
+	}
+
+	line := []any{
+		"job", spec.FullName(), "outcome", r.Outcome.String(), "reason", r.Reason.Text,
+		"duration", r.Ended.Sub(r.Started).Round(time.Millisecond),
+		"run", r.Launch, "due", r.Due, "attempt", r.Attempt, "node", n.cfg.Name,
+	}
+	if again != 0 {
+		line = append(line, "next_attempt", again)
+	}
+	n.log.Warn("run failed", line...)
+}
+
 // endedSession is a session that is over, with unwritten ends, which the current session writes.
 type endedSession struct {
 	*session.Session
@@ -113,6 +135,16 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	if err := n.spool.Clear(); err != nil {
 		n.log.Warn("cannot remove the spool after writing its results to MySQL", "error", err)
 	}
+}
+
+// partsGrace is the time for which a stopping node goes on to write large outputs.
+const partsGrace = 10 * time.Second
+
+// closeParts waits for large outputs of ended runs, whose ends are written or cannot be written now.
+func (n *Node) closeParts(hard context.Context) {
+	ctx, cancel := context.WithTimeout(hard, partsGrace)
+	defer cancel()
+	n.parts.Close(ctx)
 }
 
 // save spools the ends that could not be written.

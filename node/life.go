@@ -18,6 +18,7 @@ import (
 	"go-crontab/schedule"
 	"go-crontab/schedule/edit"
 	"go-crontab/session"
+	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
@@ -32,6 +33,7 @@ type life struct {
 	prepared  *schedule.Prepared
 	stops     *schedule.Stops
 	limiter   *schedule.Limiter
+	defs      *schedule.Definitions
 	claimer   *schedule.Claimer
 	starter   *schedule.Starter
 	executing *execute.Executing
@@ -54,6 +56,7 @@ type life struct {
 	evaluator *alert.Evaluator
 	sender    *alert.Sender
 	watcher   *watcher
+	noter     *noter
 	rezoner   *edit.Rezoner
 
 	editor *edit.Editor
@@ -80,7 +83,7 @@ func (n *Node) newLife(s *session.Session, g *guard.Guard, wake wakes) *life {
 func (l *life) newTrip(commands context.Context) {
 	n, s := l.n, l.session
 	labels := job.WithHandlers(n.labels(), n.cfg.Handlers.Keys())
-	definitions := schedule.NewDefinitions()
+	l.defs = schedule.NewDefinitions()
 	taker := taker{s, guardOf(l.guard)}
 
 	l.prepared = schedule.NewPrepared()
@@ -108,6 +111,7 @@ func (l *life) newTrip(commands context.Context) {
 		Session:     s,
 		Executing:   running,
 		WakeOverdue: l.wake.overdue,
+		Names:       l.defs.Name,
 		Log:         n.log,
 	})
 	n.track(l.recorder)
@@ -135,7 +139,7 @@ func (l *life) newTrip(commands context.Context) {
 		DB:          n.db,
 		Exclusion:   n.exclusion,
 		Session:     taker,
-		Definitions: definitions,
+		Definitions: l.defs,
 		Prepared:    l.prepared,
 		Executing:   l.executing,
 		Ends:        l.recorder,
@@ -154,7 +158,7 @@ func (l *life) newTrip(commands context.Context) {
 		DB:          n.db,
 		Exclusion:   n.exclusion,
 		Session:     taker,
-		Definitions: definitions,
+		Definitions: l.defs,
 		Prepared:    l.prepared,
 		Stops:       l.stops,
 		Limits:      l.limiter,
@@ -176,6 +180,7 @@ func (l *life) newWatch() {
 		Session: s,
 		Pulse:   n.pulse,
 		Node:    vitals{l},
+		Outage:  n.outage,
 		Log:     n.log,
 	})
 	l.watchdog = session.NewWatchdog(s, n.log)
@@ -238,6 +243,7 @@ func (l *life) newChores() {
 
 	l.chainer = audit.NewChainer(audit.ChainerConfig{DB: n.api, Session: s, Lookout: l.lookout, Log: n.log})
 	l.watcher = &watcher{n: n, session: s, lookout: l.lookout}
+	l.noter = &noter{n: n, session: s}
 	l.rezoner = edit.NewRezoner(edit.RezonerConfig{
 		Editor:  l.editor,
 		Session: s,
@@ -269,6 +275,8 @@ func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
 	n := a.n
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
+	n.parts.Take(r.Launch, &r.Output)
+	n.logEnd(s.Spec, &r, again)
 
 	a.recorder.Put(trip.End{
 		Launch:  r.Launch,
@@ -293,6 +301,23 @@ const stuckAfter = 5 * time.Second
 // advances reports whether runs are being started. A fresh lease does not prove that.
 func (l *life) advances() bool {
 	return l.prepared.Overdue(l.session.Now()) < stuckAfter || l.executing.Free() <= 0
+}
+
+// notReady returns the reason why the session starts no runs, or nil.
+func (l *life) notReady() error {
+	switch {
+	case l.session.Draining():
+		return errors.New("the node is draining")
+	case l.session.Lost():
+		return errors.New("the node has lost its session, and waits for its commands to end")
+	case !l.session.Fresh():
+		return errors.New("the node's lease is not fresh: MySQL has not answered its heartbeats in time")
+	case !l.isGuarded():
+		return errors.New("the guard of the node is not running")
+	case !l.advances():
+		return errors.New("a prepared run is late although the node has a free slot")
+	}
+	return nil
 }
 
 // vitals is the node of a session, as its heartbeat sees it.
@@ -339,7 +364,7 @@ func (l *life) run(ctx, hard context.Context) {
 	living, working, chores := l.begin(alive, work)
 	select {
 	case <-lost.Done():
-		l.n.log.Error("session lost", "session", l.session.ID(), "cause", context.Cause(lost))
+		l.logLost(context.Cause(lost))
 	case <-ctx.Done():
 		l.session.Drain()
 		l.n.log.Info("draining", "prepared", l.prepared.Len(), "executing", l.executing.Len(), "grace", l.n.cfg.Grace)
@@ -367,6 +392,16 @@ func (l *life) run(ctx, hard context.Context) {
 	l.session.Lose(ErrStopped)
 }
 
+// logLost logs the loss of the session. Run returns the whole text about a restore, which is long.
+func (l *life) logLost(cause error) {
+	why := cause.Error()
+	if errors.Is(cause, sql.ErrRefuseJoin) {
+		why = "the database was restored"
+	}
+	l.n.log.Error("session lost, killing its commands", "session", l.session.ID(), "cause", why,
+		"executing", l.executing.Len())
+}
+
 // begin starts the loops of the session, the loops that take work, and the chores.
 func (l *life) begin(alive, work context.Context) (living, working, chores *sync.WaitGroup) {
 	begin := func(ctx context.Context, loops ...func(context.Context) error) *sync.WaitGroup {
@@ -381,7 +416,7 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 		l.reaper.Run, l.compensator.Run, l.stops.Run, l.limiter.Run, l.lookout.Run, l.watcher.Run)
 	working = begin(work, l.claimer.Run, l.starter.Run)
 	chores = begin(work, l.tidier.Run, l.chainer.Run, l.retainer.Run, l.trimmer.Run, l.evaluator.Run, l.sender.Run,
-		l.rezoner.Run)
+		l.noter.Run, l.rezoner.Run)
 	return living, working, chores
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/internal/metric"
-	"go-crontab/sql/read"
+	"go-crontab/job"
 )
 
 // amountsMost bounds the count of runs for a scrape.
@@ -22,12 +22,21 @@ func (n *Node) newMetrics() {
 		metric.Pool{Name: "pulse", Meter: n.pulse.Meter()},
 	)
 
-	n.metrics.Cluster(func(ctx context.Context) (read.Amounts, error) {
+	n.metrics.Cluster(func(ctx context.Context) (metric.Amounts, error) {
 		now := n.clock.Now()
 		if now == 0 {
-			return read.Amounts{}, errors.New("MySQL's clock has not been read yet")
+			return metric.Amounts{}, errors.New("MySQL's clock has not been read yet")
 		}
-		return n.reads().Amounts(ctx, now, amountsMost)
+		a, err := n.reads().Amounts(ctx, now, amountsMost)
+		if err != nil {
+			return metric.Amounts{}, err
+		}
+		found, err := n.reads().Troubles(ctx, now)
+		troubles := map[job.AlertEvent]int{}
+		for _, t := range found {
+			troubles[t.Event]++
+		}
+		return metric.Amounts{Amounts: a, Troubles: troubles}, err
 	})
 }
 

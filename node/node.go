@@ -38,8 +38,10 @@ type Node struct {
 	outside   *alert.Outside
 	pulse     *sql.Pulse
 	clock     *session.Clock
+	outage    *session.Outage
 	exclusion *lock.Exclusion
 	live      *result.Live
+	parts     *result.Parts
 	figures   *result.Figures
 	spool     *result.Spool
 	executor  execute.Executor
@@ -52,9 +54,10 @@ type Node struct {
 	mu        sync.Mutex
 	recorders []*result.Recorder // of this and earlier sessions, as long as they have unwritten ends
 
-	life    atomic.Pointer[life]
-	started atomic.Bool
-	over    chan struct{} // closed when Run has returned
+	life     atomic.Pointer[life]
+	waitsFor atomic.Pointer[error] // why it cannot use MySQL yet; nil: it can
+	started  atomic.Bool
+	over     chan struct{} // closed when Run has returned
 }
 
 // Pool sizes. The trip's pool serves up to four start transactions, a dozen loops and the secret
@@ -86,6 +89,7 @@ func New(cfg Config) (*Node, error) {
 		over:     make(chan struct{}),
 	}
 
+	n.outage = session.NewOutage(n.log)
 	n.watermark = loadWatermark(cfg.SpoolDir)
 	if n.db, err = sql.Open(cfg.DSN, t.SQL, tripPool); err != nil {
 		return nil, err
@@ -113,6 +117,7 @@ func New(cfg Config) (*Node, error) {
 	n.newMetrics()
 	n.exclusion = lock.New(n.db, n.metrics, n.log)
 	n.live = result.NewLive(n.db, n.log)
+	n.parts = result.NewParts(n.api, n.log)
 	n.figures = result.NewFigures(n.api, n.clock.Now, n.log)
 	if cfg.AuditLog != "" {
 		if n.auditLog, err = audit.OpenSink(cfg.AuditLog); err != nil {
@@ -169,7 +174,12 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		go copier.Run(recording)
 	}
 
-	defer func() { stop(); retiring.Wait(); n.save() }()
+	defer func() {
+		n.closeParts(hard)
+		stop()
+		retiring.Wait()
+		n.save()
+	}()
 
 	n.warnUnguarded()
 
@@ -214,6 +224,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 			retiring.Go(func() { n.replay(recording, s) })
 		}
 
+		n.outage.End()
 		n.log.Info("joined the cluster", "session", s.ID(), "node", n.cfg.Name)
 		l.run(ctx, hard)
 		n.life.Store(nil)
@@ -246,9 +257,11 @@ func (n *Node) firstReading(ctx context.Context) error {
 			err = session.ReadClock(ctx, n.pulse, n.clock)
 		}
 		if err == nil || errors.Is(err, sql.ErrRefuseJoin) {
+			n.waitsFor.Store(nil)
 			return err
 		}
 
+		n.waitsFor.Store(&err)
 		n.log.Warn("MySQL is not ready for this node yet, trying again", "error", err, "in", pause)
 		select {
 		case <-ctx.Done():
@@ -292,7 +305,7 @@ func (n *Node) Status() Status {
 	st := Status{Node: n.cfg.Name, Slots: n.cfg.Slots, Waiting: n.unwritten()}
 	if l := n.life.Load(); l != nil {
 		st.Session, st.LeaseAge, st.Lead = l.session.ID().String(), l.session.Age(), l.starter.Lead()
-		st.Ready = l.session.Fresh() && !l.session.Draining() && l.isGuarded() && l.advances()
+		st.Ready = l.notReady() == nil
 		if l.guard != nil {
 			st.Guard = l.guard.PID()
 		}

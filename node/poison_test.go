@@ -235,6 +235,7 @@ var poisonedRows = map[string]string{
 	"locks":         "1 = 1",
 	"folder":        "name = 'bad'",
 	"folder_node":   "node = 'bad'",
+	"node_note":     "1 = 1",
 	"figure":        "1 = 1",
 	"retention":     "1 = 1",
 	"app_limit":     "app = 'bad'",
@@ -352,7 +353,7 @@ func (p *poisoner) round(seed uint64) {
 	// Remove the poison. Its effects on the nodes would show in the next rounds.
 	for _, table := range []string{"run", "job_pause", "job_ref", "job_term", "job_part", "job_version", "notable",
 		"backfill", "request", "job", "grp", "calendar", "node", "life", "stop", "secret", "api_token", "login",
-		"folder", "folder_node", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
+		"folder", "folder_node", "node_note", "figure", "alert_channel", "alert_rule", "alert_silence", "delivery", "alert_streak"} {
 		p.must("DELETE FROM " + table + " WHERE " + poisonedRows[table])
 	}
 
@@ -544,6 +545,7 @@ func (p *poisoner) victims(seed uint64) {
 		"INSERT INTO folder (name, past) VALUES ('bad', '')",
 		"INSERT INTO folder_node (folder_id, node, state, error, since) SELECT id, 'bad', 'applied', '', 1 FROM " +
 			"folder WHERE name = 'bad'",
+		"REPLACE INTO node_note (node, what, error, since) VALUES ('bad', 'bad', 'bad', 1)",
 		"INSERT INTO figure (at, source, starts, ends, failed, late) VALUES (CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 " +
 			"AS SIGNED), UNHEX(REPLACE(UUID(), '-', '')), 1, 1, 1, '[[1,1]]')",
 		"INSERT INTO retention (app, spec) VALUES ('bad', '{\"age\":\"24h0m0s\"}')",
@@ -920,7 +922,7 @@ func (p *poisoner) lists() map[string]error {
 			_, _, err := alert.Deliveries(db.Reader(ctx), alert.DeliveryFilter{Limit: 500})
 			return err
 		},
-		"alert counts":          func() error { _, err := alert.Count(db.Reader(ctx)); return err },
+		"alert counts":          func() error { _, err := alert.Count(db.Reader(ctx), nil); return err },
 		"look for waiting work": func() error { _, err := db.Glance(ctx); return err },
 	} {
 		out[what] = list()

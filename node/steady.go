@@ -6,6 +6,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"go-crontab/internal/journal"
+	"go-crontab/internal/loop"
+	"go-crontab/sql"
 )
 
 const (
@@ -21,7 +25,8 @@ const (
 // such as the id of a run, is specific, and is never suppressed.
 var counters = []string{"error", "in", "again_in", "lease_age", "runs", "waiting"}
 
-// steady is a log handler that suppresses repeated warnings: the same message with the same error.
+// steady is a log handler that suppresses repeated warnings: the same message with the same error,
+// or any message with an error that means that MySQL is away.
 // The next such warning counts the suppressed ones in "repeated". It only ever suppresses warnings
 // with an error.
 type steady struct {
@@ -33,6 +38,7 @@ type steady struct {
 type recentWarnings struct {
 	mu    sync.Mutex
 	lines map[[2]string]recentWarning // by message and error
+	quiet map[string]bool             // warnings of loops that were suppressed because MySQL was away
 }
 
 type recentWarning struct {
@@ -40,24 +46,33 @@ type recentWarning struct {
 	suppressed int // suppressed since then
 }
 
-// plain returns the handler inside a steady one.
+// plain returns the handler that formats the lines.
 func plain(h slog.Handler) slog.Handler {
 	if s, ok := h.(steady); ok {
-		return s.Handler
+		h = s.Handler
+	}
+	if j, ok := h.(journal.Handler); ok {
+		h = j.Unwrap()
 	}
 	return h
 }
 
 func newSteady(h slog.Handler) slog.Handler {
-	return steady{h, &recentWarnings{lines: map[[2]string]recentWarning{}}}
+	return steady{h, &recentWarnings{lines: map[[2]string]recentWarning{}, quiet: map[string]bool{}}}
 }
 
 // Handle logs the record or suppresses it.
 func (s steady) Handle(ctx context.Context, r slog.Record) error {
-	cause, repeats := "", r.Level == slog.LevelWarn
+	if r.Message == loop.WorksAgain && s.recent.forgets(warningOf(r)) {
+		return nil
+	}
+
+	cause, repeats, away := "", r.Level == slog.LevelWarn, false
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "error" {
 			cause = a.Value.String()
+			err, _ := a.Value.Any().(error)
+			away = sql.IsDown(err)
 		}
 		repeats = repeats && slices.Contains(counters, a.Key)
 		return repeats
@@ -67,7 +82,7 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 		return s.Handler.Handle(ctx, r)
 	}
 
-	suppressed, now := s.recent.admit(r.Message, cause, r.Time)
+	suppressed, now := s.recent.admit(r.Message, cause, away, r.Time)
 	if !now {
 		return nil
 	}
@@ -80,12 +95,37 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
+// warningOf returns the warning of a loop that works again.
+func warningOf(r slog.Record) (warning string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == loop.Warning {
+			warning = a.Value.String()
+		}
+		return warning == ""
+	})
+	return warning
+}
+
+// forgets reports whether a loop works again whose warning was suppressed. "MySQL back" says it all.
+func (b *recentWarnings) forgets(warning string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.quiet[warning]
+	delete(b.quiet, warning)
+	return was
+}
+
 // admit reports whether a warning must be logged now, and the number of its repetitions suppressed
-// since the last time.
-func (b *recentWarnings) admit(message, cause string, at time.Time) (suppressed int, now bool) {
+// since the last time. While MySQL is away, all loops fail: their warnings count as repetitions of
+// one.
+func (b *recentWarnings) admit(message, cause string, away bool, at time.Time) (suppressed int, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := [2]string{message, cause}
+	if away {
+		key = [2]string{"", "MySQL is away"}
+		defer func() { b.quiet[message] = !now }()
+	}
 	line, known := b.lines[key]
 	if known && at.Sub(line.at) < repeatAfter {
 		line.suppressed++

@@ -3,11 +3,15 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go-crontab/internal/loop"
 )
 
 // TestSteadyLog: an outage produces a few log lines and not some for each attempt, and no other
@@ -65,6 +69,19 @@ func TestSteadyLog(t *testing.T) {
 		}
 
 		said(append(once, once...)...)
+
+		// While MySQL is away all loops fail. One line is enough, and none when they work again.
+		gone := fmt.Errorf("claim: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
+		log.Warn("claim failed", "error", gone)
+		log.Warn("cannot read pauses", "error", gone)
+		log.Warn("cannot read limits", "error", fmt.Errorf("limits: %w", io.ErrUnexpectedEOF))
+		log.Info(loop.WorksAgain, "after", time.Second, loop.Warning, "cannot read limits")
+		log.Info(loop.WorksAgain, "after", time.Second, loop.Warning, "claim failed")
+		said("connection refused\"", `warning="claim failed"`)
+		time.Sleep(repeatAfter)
+		log.Warn("cannot read pauses", "error", gone)
+		log.Info(loop.WorksAgain, "after", time.Second, loop.Warning, "cannot read pauses")
+		said("repeated=2", `warning="cannot read pauses"`)
 
 		for i := range 3 * maxRecent { // errors that never repeat are not remembered forever
 			log.Warn("claim", "error", fmt.Errorf("task %d", i))

@@ -126,9 +126,7 @@ func (w *watcher) Run(ctx context.Context) error {
 	}.Run(ctx, loop.Each(func(ctx context.Context) error {
 		err := w.step(ctx)
 		if errors.Is(err, sql.ErrRefuseJoin) {
-			// Lose the session first: the log's reader may be stuck.
 			w.session.Lose(err)
-			w.n.log.Error("the database was restored", "error", err)
 			stop(err)
 		}
 		return err

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"log/slog"
@@ -59,7 +60,9 @@ type stream struct {
 	mu      sync.Mutex
 	pending []byte // not in a piece yet
 	at      int64  // offset of pending in the output
+	line    int64  // line ends before pending
 	skipped int64  // bytes left out after pending: until it is empty, all further output is left out
+	left    int64  // line ends in them
 
 	// Used only by the loop.
 	ticks     int
@@ -100,7 +103,10 @@ func (s *stream) take(p []byte) {
 		s.pending = append(s.pending, p[:n]...)
 	}
 	s.skipped += int64(len(p) - n)
+	s.left += int64(bytes.Count(p[n:], newline))
 }
+
+var newline = []byte{'\n'}
 
 // End forgets an attempt that has ended. It reports whether the table may hold pieces of its
 // output, which the run's end must then remove. If a write is under way, End waits for it;
@@ -218,12 +224,14 @@ func (s *stream) next(most int) {
 	}
 	s.mu.Lock()
 	n := min(len(s.pending), most)
-	at, data := s.at, slices.Clone(s.pending[:n])
+	at, line, data := s.at, s.line, slices.Clone(s.pending[:n])
 	s.at += int64(n)
+	s.line += int64(bytes.Count(data, newline))
 	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
 	if len(s.pending) == 0 {
 		s.at += s.skipped
-		s.skipped = 0
+		s.line += s.left
+		s.skipped, s.left = 0, 0
 	}
 	s.mu.Unlock()
 
@@ -231,7 +239,7 @@ func (s *stream) next(most int) {
 	if s.open.Data != nil && s.open.End() == at && len(s.open.Data)+n <= pieceSize {
 		s.open.Data = append(s.open.Data, data...)
 	} else {
-		s.open = trip.Chunk{Launch: s.launch, Piece: job.Piece{At: at, Data: data}}
+		s.open = trip.Chunk{Launch: s.launch, Piece: job.Piece{At: at, Data: data, Line: line}}
 	}
 
 	if s.open.At < headKept {

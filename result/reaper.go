@@ -163,7 +163,7 @@ func (r *Reaper) endAll(ctx context.Context, dead trip.Owner, node string) (lost
 
 // end writes the ends of runs in one transaction.
 func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []trip.Held) (lost int, left bool, err error) {
-	ends, err := r.lost(ctx, runs)
+	ends, specs, err := r.lost(ctx, runs)
 	if err != nil {
 		return 0, false, err
 	}
@@ -176,28 +176,49 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 		audit: func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
 	}
 
-	err = f.finish(ctx, ends, func(done, locked []trip.End) { lost, left = len(done), len(locked) > 0 })
-	if err == nil && lost > 0 {
-		r.Log.Error("runs lost: their node stopped responding", "node", node, "runs", lost)
+	var written []trip.End
+	err = f.finish(ctx, ends, func(done, locked []trip.End) { written, left = done, len(locked) > 0 })
+	if err == nil && len(written) > 0 {
+		r.Log.Error("runs lost: their node stopped responding", "node", node, "runs", len(written))
+		r.logLost(node, written, runs, specs)
 	}
 
-	return lost, left, err
+	return len(written), left, err
 }
 
-// lost returns the ends of runs whose node is gone. If the job allows a retry, it is due at once.
-func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error) {
+// logLost logs each run that a dead node has lost.
+func (r *Reaper) logLost(node string, ends []trip.End, runs []trip.Held, specs map[int64]*job.Spec) {
+	due := make(map[trip.Launch]job.Micros, len(runs))
+	for i := range runs {
+		due[runs[i].Launch] = runs[i].Due
+	}
+
+	for i := range ends {
+		e := &ends[i]
+		name := fmt.Sprintf("id %d", e.JobID)
+		if spec := specs[e.JobID]; spec != nil {
+			name = spec.FullName()
+		}
+		r.Log.Warn("run failed", "job", name, "outcome", e.Outcome.String(), "reason", e.Reason.Text,
+			"run", e.Launch, "due", due[e.Launch], "node", node)
+	}
+}
+
+// lost returns the ends of runs whose node is gone, and the definitions of their jobs. If the job
+// allows a retry, it is due at once.
+func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, map[int64]*job.Spec, error) {
 	jobs := map[int64]bool{}
 	for i := range runs {
 		jobs[runs[i].JobID] = true
 	}
 	read, err := trip.Definitions(r.DB.Reader(ctx), slices.Sorted(maps.Keys(jobs)))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	specs := map[int64]job.Spec{}
+	specs := map[int64]*job.Spec{}
 	for _, d := range read {
 		if spec, err := job.DecodeSpec(d.Text); err == nil { // a job that cannot be read has no retries
-			specs[d.JobID] = spec
+			specs[d.JobID] = &spec
 		}
 	}
 
@@ -215,7 +236,7 @@ func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, error)
 			}
 		}
 	}
-	return ends, nil
+	return ends, specs, nil
 }
 
 // resetLine returns the audit line for the ended runs of a dead session.

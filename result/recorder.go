@@ -2,6 +2,7 @@ package result
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -26,7 +27,18 @@ type Config struct {
 	Session     Session
 	Executing   Executing
 	WakeOverdue loop.Wake // waiting runs became idle
+	Names       Names
 	Log         *slog.Logger
+}
+
+// Names returns the full name of a job for the log. A nil one knows only ids.
+type Names func(jobID int64) string
+
+func (n Names) of(jobID int64) string {
+	if n == nil {
+		return fmt.Sprintf("id %d", jobID)
+	}
+	return n(jobID)
 }
 
 // Executing is the set of executing runs.
@@ -213,7 +225,8 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	r.batch.Took(len(ends), err)
 	r.noteFailure(err)
 	if r.batch.Culprit() {
-		r.Log.Error("MySQL rejects the result of a run", "run", ends[0].Launch, "job_id", ends[0].JobID, "error", err)
+		r.Log.Error("MySQL rejects the result of a run", "run", ends[0].Launch, "job", r.Names.of(ends[0].JobID),
+			"error", err)
 		r.settled(nil, ends[:1])
 		return true, nil
 	}

@@ -57,6 +57,7 @@ type RetainerConfig struct {
 	}
 	Archive Archive // nil: none
 	Lookout Lookout
+	Names   Names
 	Log     *slog.Logger
 }
 
@@ -170,7 +171,8 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 			return false, nil
 		// The following jobs need not wait for this one: the next round looks at it again.
 		case sql.IsLockWait(err) || errors.Is(err, read.ErrUnreadable):
-			r.Log.Warn("cannot remove old records of a job now, trying again later", "job_id", j.ID, "error", err)
+			r.Log.Warn("cannot remove old records of a job now, trying again later", "job", r.Names.of(j.ID),
+				"error", err)
 			if !sql.IsLockWait(err) {
 				r.done.Error = fmt.Sprintf("cannot remove records of job %d: %v", j.ID, err)
 				r.done.ErrorAt = r.Session.Now()
@@ -290,16 +292,27 @@ func (r *Retainer) batch(
 		return 0, 0, err
 	}
 
-	err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
-		if err := trip.DropRuns(tx, runs); err != nil {
-			return err
-		}
-		// Once a change of the rules or of the job is answered, no batch follows the old ones.
+	// Once a change of the rules or of the job is answered, no batch follows the old ones.
+	hold := func(tx *sql.Tx) error {
 		if err := trip.HoldRules(tx, j.App, rules); err != nil {
 			return err
 		}
 		return trip.HoldVersion(tx, j.ID, j.Version)
+	}
+
+	large := largeOf(runs)
+	err = dropParts(ctx, r.DB.DB, len(large), func(tx *sql.Tx) (bool, error) {
+		more, err := trip.DropParts(tx, large)
+		return more, errors.Join(err, hold(tx))
 	})
+	if err == nil {
+		err = r.DB.Tx(ctx, func(tx *sql.Tx) error {
+			if err := trip.DropRuns(tx, runs); err != nil {
+				return err
+			}
+			return hold(tx)
+		})
+	}
 	if err != nil {
 		return 0, 0, err // unknown too: the next round reads the result
 	}
@@ -307,6 +320,35 @@ func (r *Retainer) batch(
 	r.done.Removed += int64(len(runs))
 	c.From = next
 	return len(runs), time.Since(began) - archiving, nil
+}
+
+func largeOf(runs []trip.OldRun) (ids []int64) {
+	for _, r := range runs {
+		if r.Large {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// noParts is the largest output that surely has no parts.
+const noParts = 64 << 10
+
+// dropParts removes the parts of some outputs in small transactions.
+func dropParts(ctx context.Context, db *sql.DB, outputs int, drop func(*sql.Tx) (more bool, err error)) error {
+	for more := outputs > 0; more; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := db.Tx(ctx, func(tx *sql.Tx) (err error) {
+			more, err = drop(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hold writes the progress and renews the chore, unless it did so a moment ago. It runs before each
@@ -393,7 +435,7 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 		r.bad, r.failed = r.bad+1, true
 		r.done.Error, r.done.ErrorAt = fmt.Sprintf("job %d: %v", jobID, err), r.Session.Now()
 		r.Log.Error("the archive command failed, keeping the records",
-			"job_id", jobID, "records", len(runs), "failures", r.bad, "error", err)
+			"job", r.Names.of(jobID), "records", len(runs), "failures", r.bad, "error", err)
 		if err := r.tell(ctx); err != nil {
 			return took, err
 		}

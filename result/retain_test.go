@@ -223,6 +223,27 @@ func TestRetention(t *testing.T) {
 	r.want("records after another round", before, "SELECT COUNT(*) FROM run")
 }
 
+// TestRetentionOfLargeOutputs removes the parts of outputs with them, and leaves those of other runs.
+func TestRetentionOfLargeOutputs(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"100h"}`)
+	id := r.job("x", `{}`)
+	r.ran(id, job.Succeeded, 1000, hours(300, 200, 10)...)
+	r.exec("UPDATE run SET output_kept = 5000000 WHERE job_id = ?", id)
+	r.exec("UPDATE output SET parts = 20")
+	r.exec(`INSERT INTO output_part (run_id, at_byte, size, line, data)
+		SELECT o.run_id, n.seq, 1, 0, 'x'
+		FROM output o, (SELECT 40 seq UNION SELECT 41 UNION SELECT 42 UNION SELECT 43 UNION SELECT 44 UNION SELECT 45
+			UNION SELECT 46 UNION SELECT 47 UNION SELECT 48 UNION SELECT 49 UNION SELECT 50 UNION SELECT 51) n`)
+
+	r.round(r.retainer(nil))
+	if got := r.left(id); got != "10" {
+		t.Errorf("left are %q", got)
+	}
+	r.want("parts", 12, "SELECT COUNT(*) FROM output_part")
+	r.want("parts without output", 0, "SELECT COUNT(*) FROM output_part p WHERE p.run_id NOT IN (SELECT run_id FROM output)")
+}
+
 // TestRetentionInBatches removes more than one batch, in several jobs, by one node at a time.
 func TestRetentionInBatches(t *testing.T) {
 	r := setUpRetaining(t)

@@ -252,7 +252,13 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 		}
 
 		old, gone, end := enough(old, over, end)
-		err = r.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.DropOutput(tx, l, s, old, end) })
+		large := slices.DeleteFunc(slices.Clone(old), func(o trip.KeptOutput) bool { return o.Bytes <= noParts })
+		err = dropParts(ctx, r.DB.DB, len(large), func(tx *sql.Tx) (bool, error) {
+			return trip.DropPartsOver(tx, l, large)
+		})
+		if err == nil {
+			err = r.DB.Tx(ctx, func(tx *sql.Tx) error { return trip.DropOutput(tx, l, s, old, end) })
+		}
 		if errors.Is(err, sql.ErrMoved) {
 			return false, nil // the next look reads the new state
 		}

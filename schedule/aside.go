@@ -54,7 +54,7 @@ func (s *Starter) decideHalves(
 	case len(runs) == 1:
 		r := &runs[0]
 		s.Log.Error("MySQL rejects the start of a run, trying again later",
-			"run", r.Launch, "job_id", r.JobID, "due", r.Due, "error", err)
+			"run", r.Launch, "job", s.Definitions.Name(r.JobID), "due", r.Due, "error", err)
 		s.Prepared.Return(*r, now.Add(asidePause))
 		s.aside.put(r.Run, now.Add(asidePause))
 		return nil, nil

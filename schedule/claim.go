@@ -46,6 +46,7 @@ type Claimer struct {
 
 	reach   *reach
 	slow    *slowLane
+	skips   *skipLog
 	round   round
 	left    atomic.Bool // a look left due times unclaimed, which may be older than the next mark
 	backlog bool        // the last look found more than one batch
@@ -54,7 +55,7 @@ type Claimer struct {
 
 // NewClaimer returns a claimer. The caller runs it.
 func NewClaimer(cfg ClaimerConfig) *Claimer {
-	return &Claimer{ClaimerConfig: cfg, slow: newSlowLane(), reach: &reach{}}
+	return &Claimer{ClaimerConfig: cfg, slow: newSlowLane(), skips: newSkipLog(cfg.Log), reach: &reach{}}
 }
 
 // claimBatch is the number of jobs that one look reads. Larger batches cost less per run, but lock
@@ -212,8 +213,11 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 		c.Starter.Ends.Push(ctx, ending) // as before each start
 	}
 
-	var claimed []trip.Run // prepared for this session
-	return c.Exclusion.Do(ctx, lock.Change{
+	var (
+		kept    []*plan
+		claimed []trip.Run // prepared for this session
+	)
+	err := c.Exclusion.Do(ctx, lock.Change{
 		Name: "claim",
 		Rows: func(tx *sql.Tx) error {
 			jobs, err := trip.LockJobs(tx, ids)
@@ -221,7 +225,8 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 				return err
 			}
 
-			kept, own, idle := asRead(plans, runs, jobs)
+			var own, idle []trip.Run
+			kept, own, idle = asRead(plans, runs, jobs)
 			passed := func(p *plan) bool { return p.next != 0 && p.next < now }
 			if len(kept) < len(plans) || slices.ContainsFunc(kept, passed) {
 				c.left.Store(true)
@@ -251,6 +256,11 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 		// times: see overdue.go. The started runs execute for a dead session, and end lost.
 		Sets: func() { c.Prepared.Add(claimed); at.apply(now) },
 	})
+	if err == nil {
+		c.skips.noteCounted(kept, c.Definitions)
+	}
+
+	return err
 }
 
 // asRead returns the plans of jobs that have not changed since they were read (rule C). It splits

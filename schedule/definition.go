@@ -83,6 +83,14 @@ func (d *Definitions) Latest(jobID int64) *Definition {
 	return found
 }
 
+// Name returns the full name of a job for the log, or its id if no definition is cached.
+func (d *Definitions) Name(jobID int64) string {
+	if known := d.Latest(jobID); known != nil && known.Spec != nil {
+		return known.Spec.FullName()
+	}
+	return fmt.Sprintf("id %d", jobID)
+}
+
 func (d *Definitions) latestOf(jobID int64) (number int32, found *Definition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -85,7 +85,8 @@ func (c *Claimer) runSlowLane(ctx context.Context) {
 			continue
 		}
 		if err := c.claimSlow(ctx, candidate); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot claim due times, trying again", "error", err, "job_id", candidate.JobID)
+			c.Log.Warn("cannot claim due times, trying again", "error", err,
+				"job", c.Definitions.Name(candidate.JobID))
 		}
 		c.slow.done(candidate) // the next look finds it again if it still has an unclaimed due time
 	}

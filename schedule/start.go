@@ -55,12 +55,19 @@ type Starter struct {
 	pace  *pace
 	room  *room
 	aside *aside
+	skips *skipLog
 	busy  int // looks in a row that found overdue runs which could not be judged
 }
 
 // NewStarter returns a starter. The caller runs it.
 func NewStarter(cfg StarterConfig) *Starter {
-	return &Starter{StarterConfig: cfg, pace: new(pace), room: new(room), aside: new(aside)}
+	return &Starter{
+		StarterConfig: cfg,
+		pace:          new(pace),
+		room:          new(room),
+		aside:         new(aside),
+		skips:         newSkipLog(cfg.Log),
+	}
 }
 
 // mayStart reports whether the lease is fresh and the node knows the current stops.
@@ -155,6 +162,7 @@ func (s *Starter) decide(
 	})
 	if err == nil {
 		s.signalOthers(woken, verdicts)
+		s.skips.noteRefusals(verdicts, s.Definitions)
 	}
 
 	return verdicts, err

@@ -16,6 +16,7 @@ type HeartbeatConfig struct {
 	Session *Session
 	Pulse   *sql.Pulse
 	Node    Node
+	Outage  *Outage // nil: one of this heartbeat alone
 	Log     *slog.Logger
 }
 
@@ -34,11 +35,17 @@ type Node interface {
 // connection, and takes no lock except on its own row.
 type Heartbeat struct {
 	HeartbeatConfig
-	seen bool // a beat has found the session's row
+	seen   bool      // a beat has found the session's row
+	silent time.Time // time of the first failed beat in a row; zero: the last beat succeeded
 }
 
 // NewHeartbeat returns a heartbeat. The caller runs it.
-func NewHeartbeat(cfg HeartbeatConfig) *Heartbeat { return &Heartbeat{HeartbeatConfig: cfg} }
+func NewHeartbeat(cfg HeartbeatConfig) *Heartbeat {
+	if cfg.Outage == nil {
+		cfg.Outage = NewOutage(cfg.Log)
+	}
+	return &Heartbeat{HeartbeatConfig: cfg}
+}
 
 // errNotYet is the error of a first beat to a member of a multi-writer cluster that has not applied
 // the session's row yet.
@@ -52,7 +59,6 @@ var errCannotWrite = errors.New(
 // Run beats until ctx ends. After a failed beat, the next one comes sooner.
 func (h *Heartbeat) Run(ctx context.Context) error {
 	wait := time.Duration(0)
-	var silent time.Time // time of the first failed beat; zero: the last beat succeeded
 	for {
 		select {
 		case <-ctx.Done():
@@ -62,19 +68,46 @@ func (h *Heartbeat) Run(ctx context.Context) error {
 		}
 
 		wait = h.Session.Timings.Beat
+		began := time.Now()
 		switch err := h.beat(ctx); {
-		case err == nil && !silent.IsZero():
-			h.Log.Info("heartbeats succeed again", "after", time.Since(silent).Round(time.Millisecond))
-			silent = time.Time{}
-		case err != nil && ctx.Err() == nil:
-			h.Log.Warn("heartbeat failed, trying again",
-				"error", err, "lease_age", h.Session.Age().Round(time.Millisecond))
-			if silent.IsZero() {
-				silent = time.Now()
-			}
-			wait /= 8
+		case err == nil:
+			h.succeeded()
+		case ctx.Err() == nil:
+			wait = h.failed(err, time.Since(began))
 		}
 	}
+}
+
+// succeeded logs the end of a series of failed beats.
+func (h *Heartbeat) succeeded() {
+	if h.silent.IsZero() {
+		return
+	}
+	if !h.Outage.End() {
+		h.Log.Info("heartbeats succeed again", "after", time.Since(h.silent).Round(time.Millisecond))
+	}
+	h.silent = time.Time{}
+}
+
+// failed logs a failed beat, and returns the pause before the next one. took is how long it took to
+// fail.
+func (h *Heartbeat) failed(err error, took time.Duration) time.Duration {
+	first, t, age := h.silent.IsZero(), h.Session.Timings, h.Session.Age()
+	if first {
+		h.silent = time.Now()
+	}
+
+	switch {
+	case first && sql.IsBroken(err) && took < t.Beat:
+		return 0 // a new connection says whether MySQL is away, and why
+	case sql.IsDown(err):
+		_, executing := h.Node.Load()
+		now := time.Now()
+		h.Outage.Begin(err, now.Add(t.Stale-age), now.Add(t.Kill-age), executing)
+	}
+
+	h.Log.Warn("heartbeat failed, trying again", "error", err, "lease_age", age.Round(time.Millisecond))
+	return t.Beat / 8
 }
 
 func (h *Heartbeat) beat(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"go-crontab/internal/boottime"
@@ -56,7 +57,8 @@ type Cordon interface {
 type Reaper struct {
 	ReaperConfig
 
-	quiet bool // at the last look, every session had shown a recent beat
+	names map[string]bool // of the nodes that share the work, as of the last change
+	quiet bool            // at the last look, every session had shown a recent beat
 	seen  map[uuid.UUID]observation
 }
 
@@ -166,6 +168,7 @@ func (r *Reaper) remember(rows []sql.SessionRow, mono time.Duration) {
 
 func (r *Reaper) publish(alive []sql.SessionRow) {
 	m := Members{Index: -1}
+	names := map[string]bool{}
 	for _, row := range alive {
 		mine := row.ID == r.Session.id
 		if mine && r.Session.cordon(row.Cordoned) {
@@ -178,6 +181,7 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 			m.Index = len(m.IDs)
 		}
 
+		names[row.Node] = true
 		m.IDs, m.Labels = append(m.IDs, row.ID), append(m.Labels, row.AllLabels())
 	}
 
@@ -192,8 +196,33 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 
 	m.Seen = old.Seen + 1
 	r.Session.members.Store(&m)
-	r.Log.Info("the set of active nodes changed", "sessions", len(m.IDs))
+	r.logMembers(names)
 	r.WakeClaimer.Up()
+}
+
+// logMembers logs which nodes take work, or no longer do. A node that is back with a new session
+// changes nothing.
+func (r *Reaper) logMembers(names map[string]bool) {
+	joined, left := missing(names, r.names), missing(r.names, names)
+	switch {
+	case r.names == nil:
+		r.Log.Info("active nodes", "nodes", joined)
+	case joined != "" || left != "":
+		r.Log.Info("the active nodes have changed", "joined", joined, "left", left, "nodes", len(names))
+	}
+	r.names = names
+}
+
+// missing returns the names that are in one set and not in another.
+func missing(in, from map[string]bool) string {
+	var out []string
+	for name := range in {
+		if !from[name] {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
 
 // bury deletes the row of a dead session. If we die after that, its runs have an owner without a

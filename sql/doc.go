@@ -20,7 +20,7 @@
 // # Lock order
 //
 // folder → setting → locks (ascending) → stops → calendars → groups → jobs (ascending) → limits of
-// apps (ascending) → runs (ascending) → chunks → inserts; the audit comes last. Session rows are
+// apps (ascending) → output (ascending) → its parts → runs (ascending) → chunks → inserts; the audit comes last. Session rows are
 // never locked together with runs. Starts and ends do not lock the limits of apps, so holding such
 // a lock delays no run.
 //

@@ -134,9 +134,44 @@ func IsAway(err error) bool {
 	}
 
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+	return errors.As(err, &network) || errors.Is(err, errNoWriter) || errors.Is(err, errNotReady) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
+
+// IsDown reports whether an error shows that MySQL cannot be used at all: it is unreachable, full,
+// read-only or cut off. Unlike IsAway, it excludes the bad luck of a single transaction.
+func IsDown(err error) bool {
+	switch number(err) {
+	case 1317, 1969, 3024: // one statement was interrupted
+		return false
+	}
+	return IsAway(err) && !retryable(err)
+}
+
+// IsBroken reports whether a connection broke. That says nothing about MySQL: an older connection
+// may have been closed long ago.
+func IsBroken(err error) bool {
+	return number(err) == 0 && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn))
+}
+
+// isReadOnly reports whether a server refused a write because it is read-only.
+//
+//	1290 an option of the server prevents it   1792 read-only transaction   1836 read-only mode
+func isReadOnly(err error) bool {
+	switch number(err) {
+	case 1290, 1792, 1836:
+		return true
+	}
+	return false
+}
+
+// readOnlyError is an error of a read-only server. database/sql sees a bad connection, drops it, and
+// tries a statement outside a transaction again on another one: after a failover, the old primary
+// must not keep our connections. People see what the server says.
+type readOnlyError struct{ err error }
+
+func (r *readOnlyError) Error() string   { return r.err.Error() }
+func (r *readOnlyError) Unwrap() []error { return []error{r.err, driver.ErrBadConn} }
 
 func noRows(err error) bool { return errors.Is(err, stdsql.ErrNoRows) }
 

@@ -51,6 +51,7 @@ func splitHosts(dsn string) ([]string, error) {
 // its own to a server that was away.
 type hosts struct {
 	each  []driver.Connector
+	names []string     // their addresses
 	last  atomic.Int32 // index of the server of the last connection
 	fresh bool         // reads must show earlier writes made through other members
 	set   map[string]string
@@ -63,7 +64,7 @@ func newHosts(configs []*mysql.Config, fresh bool) (*hosts, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.each = append(h.each, one)
+		h.each, h.names = append(h.each, one), append(h.names, c.Addr)
 	}
 	return h, nil
 }
@@ -124,7 +125,7 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 				return h.ready(ctx, a.link)
 			}
 
-			errs = append(errs, a.err)
+			errs = append(errs, fmt.Errorf("%s: %w", h.names[a.host], a.err))
 			if failed++; failed == len(h.each) {
 				return nil, errors.Join(errs...)
 			}
@@ -231,8 +232,8 @@ func (h *hosts) askForFresh(ctx context.Context, link driver.Conn) error {
 	return err
 }
 
-// watched is a connection that is dropped once its server says that it is cut off from its cluster.
-// A new connection may reach a server that is not.
+// watched is a connection that is dropped once its server says that it is read-only, or cut off from
+// its cluster. A new connection may reach a server that is not.
 type watched struct {
 	driverConn
 	cut bool
@@ -249,8 +250,12 @@ func (w *watched) QueryContext(ctx context.Context, query string, args []driver.
 }
 
 func (w *watched) heard(err error) error {
-	if number(err) == notReady {
+	switch {
+	case number(err) == notReady:
 		w.cut = true
+	case isReadOnly(err):
+		w.cut = true
+		return &readOnlyError{err}
 	}
 	return err
 }

@@ -103,6 +103,19 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	return &DB{db: db, timeouts: t}, nil
 }
 
+// Shown returns a DSN for people, without its password and its parameters.
+func Shown(dsn string) string {
+	all, err := configs(dsn, DefaultTimeouts)
+	if err != nil || len(all) == 0 {
+		return "***"
+	}
+	hosts := make([]string, len(all))
+	for i, cfg := range all {
+		hosts[i] = cfg.Addr
+	}
+	return fmt.Sprintf("%s:***@%s(%s)/%s", all[0].User, all[0].Net, strings.Join(hosts, ","), all[0].DBName)
+}
+
 // configs returns one configuration for each server that the DSN lists.
 func configs(dsn string, t Timeouts) ([]*mysql.Config, error) {
 	if strings.HasPrefix(dsn, "mysql://") || strings.HasPrefix(dsn, "mariadb://") {
@@ -161,7 +174,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	// An UPDATE counts the rows that it matched, including unchanged ones.
 	cfg.ClientFoundRows = true
 	cfg.InterpolateParams = true // one round trip a statement; safe because of the character set below
-	cfg.RejectReadOnly = true    // after a failover, the old primary must not keep our connections
+	cfg.RejectReadOnly = false   // watched does it, and keeps the server's words
 	cfg.MultiStatements, cfg.AllowAllFiles = false, false
 	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
 	cfg.Logger = &mysql.NopLogger{} // each error is also returned

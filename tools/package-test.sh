@@ -49,6 +49,13 @@ debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,procps,rpm boo
 mount -t proc proc "$root/proc"
 in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 
+field() { dpkg-deb --field "$deb" "$1"; }
+case $(field Maintainer) in *@localhost* | '') fail "the maintainer is $(field Maintainer)" ;; esac
+case $(field Version) in
+[1-9]* | 0.0.0~git20[0-9]*.*) ;;
+*) fail "the version $(field Version) does not sort by age" ;;
+esac
+
 say "installing $(basename "$deb")"
 cp "$deb" "$root/go-crontab.deb"
 in_root dpkg -i /go-crontab.deb

@@ -12,13 +12,17 @@ cd "$(dirname "$0")/.."
 
 out=${1:-dist}
 version=${VERSION:-$(git describe --always --dirty)}
-# The version of a package must begin with a number. A commit without a tag comes before the first version.
+mtime=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+# The version of a package must begin with a number. A commit without a tag comes before the first version, and after
+# older commits: 0.0.0~git20261124.1058.d3d9d23.
 case $version in
 v[0-9]*) number=${version#v} ;;
 [0-9]*.*) number=$version ;;
-*) number=0.0.0~$version ;;
+*) number=0.0.0~git$(date -u -d "@$mtime" +%Y%m%d.%H%M).$(echo "$version" | tr - .) ;;
 esac
-mtime=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+# Whoever makes the release may name others. Without a remote, the packages have no home page.
+maintainer=${MAINTAINER:-$(git log -1 --format='%an <%ae>')}
+homepage=${HOMEPAGE:-$(git config --get remote.origin.url | sed -E 's#^[a-z]*@([^:/]+):#https://\1/#; s#\.git$##' | grep '^https://' || true)}
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
 
 grep -q '<script' page/dist/index.html 2>/dev/null || { echo "release: page/dist is not built: make page" >&2; exit 1; }
@@ -62,7 +66,7 @@ for target in $targets; do
 	[ "${target%/*}" = linux ] || continue
 	arch=${target#*/}
 	for kind in deb rpm; do
-		ARCH=$arch OUT=$out PACKAGE_VERSION=$number SOURCE_DATE_EPOCH=$mtime \
+		ARCH=$arch OUT=$out PACKAGE_VERSION=$number MAINTAINER=$maintainer HOMEPAGE=$homepage SOURCE_DATE_EPOCH=$mtime \
 			go tool -modfile=tools/release/go.mod nfpm package --config deploy/package/nfpm.yaml --packager $kind --target "$out/"
 	done
 done

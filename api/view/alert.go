@@ -26,6 +26,15 @@ type AlertChannel struct {
 	job.AlertChannel
 	AlertMeta
 	Held string `json:"held,omitempty" doc:"For a heartbeat: why it is not called now."`
+
+	Failing *ChannelFailing `json:"failing,omitempty" doc:"Present if the channel takes no messages now: three tries in a row failed, or a message was given up. A delivered message or a change of the channel ends it."`
+}
+
+// ChannelFailing says how a channel fails.
+type ChannelFailing struct {
+	Tries int64     `json:"tries" doc:"How many tries failed since the last delivered message."`
+	Since time.Time `json:"since" doc:"When the first of their messages was created."`
+	Said  string    `json:"said,omitempty" doc:"Why the latest one failed. Absent for callers limited to apps."`
 }
 
 // ChannelTest is the result of a channel test.
@@ -33,6 +42,17 @@ type ChannelTest struct {
 	Sent   bool   `json:"sent" doc:"Whether the channel accepted the message."`
 	Said   string `json:"said" doc:"The response of the channel, or why the message could not be sent."`
 	TookMS int64  `json:"took_ms" doc:"How long the test took."`
+}
+
+// RuleTest is the result of a rule test.
+type RuleTest struct {
+	Channels []RuleTestChannel `json:"channels" doc:"The result for each channel of the rule."`
+}
+
+// RuleTestChannel is the result of a rule test for a channel.
+type RuleTestChannel struct {
+	Channel string `json:"channel" doc:"The name of the channel."`
+	ChannelTest
 }
 
 // Alert is an alert as clients see it.
@@ -60,8 +80,8 @@ type Alert struct {
 
 // AlertSummary summarises all alerts and messages.
 type AlertSummary struct {
-	Firing    int64            `json:"firing" doc:"How many alerts are firing."`
-	States    map[string]int64 `json:"deliveries" doc:"The number of messages of the last 30 days, by state. At most 10000 of each state are counted."`
+	Firing    int64            `json:"firing" doc:"How many alerts are firing, of those that the caller may read."`
+	States    map[string]int64 `json:"deliveries" doc:"The number of messages of the last 30 days, by state. At most 10000 of each state are counted. Empty for callers limited to apps, who see no messages."`
 	Lost      int64            `json:"lost" doc:"How many events were dropped since the cluster was created, because there were too many."`
 	Templates int64            `json:"template_failures" doc:"How many messages used the built-in text since then, because a template failed."`
 }

@@ -15,7 +15,14 @@ type Cluster struct {
 	Schema        int64     `json:"schema" doc:"The version of the schema: the number of the latest migration."`
 	SessionExpiry string    `json:"session_expiry,omitempty" doc:"How long a session can stay silent before it counts as lost. Absent before the first node has joined."`
 	Sessions      []Session `json:"sessions" doc:"The sessions of the nodes, as of their last heartbeats."`
+	Backup        *Backup   `json:"backup,omitempty" doc:"The last backup that somebody has told of. Absent if there is none."`
 	Folders       []*Folder `json:"folders,omitempty" doc:"The folders of job files that nodes follow. Absent if there are none, and for tokens that are limited to apps."`
+}
+
+// Backup is a backup of the database that somebody has told of.
+type Backup struct {
+	At         time.Time `json:"at" doc:"When it was told."`
+	NextWithin string    `json:"next_within" doc:"The time in which the next one is expected."`
 }
 
 type Session struct {

@@ -25,6 +25,8 @@ type Node struct {
 	Prepared  int               `json:"prepared" doc:"How many prepared runs it holds."`
 	Executing int               `json:"executing" doc:"How many runs it executes."`
 	Slots     int               `json:"slots" doc:"How many runs it can execute at once. An HTTP request counts as a sixteenth of one."`
+	Gone      *time.Time        `json:"gone,omitempty" doc:"When its last session ended, with the state 'gone' or 'left'."`
+	Lost      int64             `json:"lost_runs,omitempty" doc:"How many runs were lost with that session."`
 	Sessions  []NodeSession     `json:"sessions" doc:"Its sessions: one, except for short moments."`
 }
 
@@ -50,4 +52,6 @@ const (
 	NodeStopping  NodeState = "stopping" // the process is about to end
 	NodeSilent    NodeState = "silent"   // without fresh heartbeats: it starts nothing
 	NodeAbsent    NodeState = "absent"   // without a session
+	NodeGone      NodeState = "gone"     // its session expired in the last 24 hours, and it is not back
+	NodeLeft      NodeState = "left"     // it was stopped in order in the last 24 hours, and is not back
 )

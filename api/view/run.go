@@ -32,6 +32,7 @@ type Run struct {
 	ReasonCode string      `json:"reason_code,omitempty" doc:"The reason for the outcome, as a code for programs. Absent if the outcome says everything. docs/jobs.md lists the codes; later versions may add more."`
 	Reason     string      `json:"reason,omitempty" doc:"The reason for people, in one line. Its wording may change between versions."`
 	ExitCode   *int        `json:"exit_code,omitempty" doc:"The exit code of its command."`
+	HTTPStatus int         `json:"http_status,omitempty" doc:"The status of the response to its request."`
 	Signal     string      `json:"signal,omitempty" doc:"The signal that ended its command."`
 	Node       string      `json:"node" doc:"The node that executes or executed it."`
 	Session    string      `json:"session" doc:"The session of that node."`
@@ -41,7 +42,7 @@ type Run struct {
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes of output it has written."`
 	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of the output was not kept."`
 	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether the output was removed later, because the app reached its limit of kept output."`
-	Output          *string `json:"output,omitempty" doc:"The output as text. Only in the answer about a single run that has ended."`
+	Output          *string `json:"output,omitempty" doc:"The output as text. Only in the answer about a single run that has ended. Of a large output it has the first and the last 32 KiB."`
 }
 
 // Succeeded reports whether the run succeeded.

@@ -113,7 +113,7 @@ func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 		source = "go-crontab"
 	}
 
-	return map[string]any{
+	event := map[string]any{
 		"routing_key": key, "event_action": action, "dedup_key": dedup, "client": "go-crontab",
 		"payload": map[string]any{
 			"summary":        cutText(m.Title, pagerMost),
@@ -126,6 +126,11 @@ func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 			"custom_details": it,
 		},
 	}
+	if it.URL != "" {
+		event["client_url"] = it.URL
+		event["links"] = []map[string]string{{"href": it.URL, "text": "Open in go-crontab"}}
+	}
+	return event
 }
 
 // refusedBy returns why a chat refused a message although it answered 2xx; "" if it accepted it.

@@ -91,6 +91,9 @@ type state struct {
 	late    map[string]read.LatePlace         // last due time that was checked for lateness
 	looks   map[int64]map[int64]*read.RunLook // results of the check for runs, by rule and job
 	overdue overdue
+
+	begun      map[int64]job.Micros // runs reported as started, with when they were last seen
+	begunSince job.Micros           // earlier starts were reported before
 }
 
 // Looks that may take several steps.
@@ -107,6 +110,9 @@ type position struct {
 	Ends  trail.Trail           `json:"ends"`
 	Lines trail.Trail           `json:"lines"`
 	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, with the time
+
+	// Started is the last step that reported starts; zero while no rule wants them.
+	Started job.Micros `json:"started,omitempty"`
 }
 
 // config holds the rules, channels and silences.
@@ -309,6 +315,7 @@ func (p *position) within(anchor position, now job.Micros) {
 	if p.Since > now {
 		p.Since = anchor.Since
 	}
+	p.Started = min(p.Started, now)
 	if p.Ends.High-2*endsAhead > anchor.Ends.High {
 		p.Ends = anchor.Ends
 	}

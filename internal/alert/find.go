@@ -97,10 +97,11 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 		pings:   map[int64]ping{},
 		unsent:  map[group]unsent{},
 		position: position{
-			Since: s.position.Since,
-			Ends:  s.position.Ends.Clone(),
-			Lines: s.position.Lines.Clone(),
-			Gone:  map[string]job.Micros{},
+			Since:   s.position.Since,
+			Started: s.position.Started,
+			Ends:    s.position.Ends.Clone(),
+			Lines:   s.position.Lines.Clone(),
+			Gone:    map[string]job.Micros{},
 		},
 	}}
 	for k, v := range s.position.Gone {
@@ -129,6 +130,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 		{lateFinish, 5 * time.Second, f.lateFinish},
 		{backlog, 5 * time.Second, f.backlog},
 		{"nodes", 2 * time.Second, f.nodes},
+		{"troubles", 10 * time.Second, f.troubles},
 		{notRun, 20 * time.Second, f.neverRan},
 		{"over", 5 * time.Second, f.withdraw},
 		{"quiet", 0, f.quiet},
@@ -280,6 +282,18 @@ func (f *finder) tellOf(r *rule, row *FiredRow) {
 	f.tell(r, row, what, row.Summary, DeliveryPending)
 }
 
+// report tells of an event that is over at once. It raises no alert, and a silence drops it.
+func (f *finder) report(r *rule, event job.AlertEvent, found finding) {
+	row := &FiredRow{
+		RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity,
+		App: found.job.App, JobID: found.job.ID, Job: found.job.Name, Owner: found.job.Owner,
+		Node: found.node, Run: found.run, Summary: found.summary, First: found.at, Last: found.at, Seen: 1,
+	}
+	if f.silence(row) == 0 {
+		f.tell(r, row, "info", row.Summary, DeliveryPending)
+	}
+}
+
 // silence returns the id of the silence that covers an alert, or 0.
 func (f *finder) silence(row *FiredRow) int64 {
 	for i := range f.c.silences {
@@ -297,6 +311,9 @@ func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryS
 		if ch == nil {
 			f.lost++ // its row was removed by hand
 			continue
+		}
+		if what == "info" && ch.Type == job.ChannelPagerDuty {
+			continue // it opens no incident
 		}
 		if what == "resolved" && !r.Has(job.AlertRecovered) && ch.Type != job.ChannelPagerDuty {
 			continue // (without it, an incident in PagerDuty would stay open)

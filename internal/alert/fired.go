@@ -45,9 +45,15 @@ func scanFired(rows *sql.Rows) (r FiredRow, err error) {
 	return r, err
 }
 
-// Open reports whether readers of any app may see the alert: it concerns the cluster and names no
-// job. An alert about failures across apps is not open, as it names the job that failed last.
-func (r *FiredRow) Open() bool { return r.App == "" && r.Event != job.AlertFailures }
+// closed are the events whose alerts may name what only readers of all apps may see, although they
+// belong to no app: the job that failed last, the error of a job file, a token, and the settings of
+// the sign-in.
+var closed = []job.AlertEvent{
+	job.AlertFailures, job.AlertFolderRefused, job.AlertExpiring, job.AlertOIDCUnreachable,
+}
+
+// Open reports whether readers of any app may see the alert.
+func (r *FiredRow) Open() bool { return r.App == "" && !slices.Contains(closed, r.Event) }
 
 // FiredByID returns an alert, or sql.ErrNotFound.
 func FiredByID(r sql.Reader, id int64) (FiredRow, error) {

@@ -9,8 +9,11 @@ import (
 	"go-crontab/sql/read"
 )
 
-// openOrOfApp excludes alerts about failures across apps.
-var openOrOfApp = read.Where("app <> '' OR event <> ?", job.AlertFailures)
+// openOrOfApp excludes alerts that belong to no app and are not open.
+var openOrOfApp = func() read.Condition {
+	list, args := sql.In(nil, closed)
+	return read.Where("app <> '' OR event NOT IN "+list, args...)
+}()
 
 // FiredFilter says which alerts to list. Zero fields do not restrict.
 type FiredFilter struct {
@@ -219,9 +222,21 @@ type Counts struct {
 // countedMost bounds the messages counted in one state.
 const countedMost = 10_000
 
-// Count reads the counts.
-func Count(r sql.Reader) (Counts, error) {
+// Count reads the counts. For a reader limited to apps it counts only the firing alerts that
+// Fired lists for them: messages are for readers of all apps. nil means all apps.
+func Count(r sql.Reader, apps []string) (Counts, error) {
 	c := Counts{States: map[string]int64{}}
+	if apps != nil {
+		list, args := sql.In(nil, append([]string{""}, apps...))
+		visible := read.AllOf([]read.Condition{read.Where("app IN "+list, args...), openOrOfApp})
+		err := sql.Each(r, "count alerts of apps", func(rows *sql.Rows) error { return rows.Scan(&c.Firing) },
+			`SELECT COUNT(*)
+			FROM alert FORCE INDEX (firing)
+			WHERE firing = 1 AND `+visible.SQL,
+			visible.Args...)
+		return c, err
+	}
+
 	err := sql.Each(r, "count alerts",
 		func(rows *sql.Rows) error { return rows.Scan(&c.Firing, &c.Lost, &c.Templates) },
 		`SELECT (SELECT COUNT(*) FROM alert WHERE firing = 1), lost, template_failures
@@ -249,4 +264,33 @@ func Count(r sql.Reader) (Counts, error) {
 		GROUP BY state`,
 		args...)
 	return c, err
+}
+
+// CountFiring counts the firing alerts that Fired lists for some apps; nil: all.
+func CountFiring(r sql.Reader, apps []string) (n int64, err error) {
+	where := read.Where("TRUE")
+	if apps != nil {
+		list, args := sql.In(nil, append([]string{""}, apps...))
+		where = read.AllOf([]read.Condition{read.Where("app IN "+list, args...), openOrOfApp})
+	}
+
+	err = sql.Each(r, "count firing alerts", func(rows *sql.Rows) error { return rows.Scan(&n) },
+		`SELECT COUNT(*)
+		FROM alert FORCE INDEX (firing)
+		WHERE firing = 1 AND `+where.SQL, where.Args...)
+	return n, err
+}
+
+// CountUnsent counts the messages that failed and are tried again, and those that were given up at
+// or after since, each up to countedMost.
+func CountUnsent(r sql.Reader, since job.Micros) (n int64, err error) {
+	const query = `
+		SELECT
+			(SELECT COUNT(*) FROM (
+				SELECT 1 FROM delivery FORCE INDEX (due) WHERE state IN (?, ?) AND attempts > 0 AND said <> '' LIMIT ?) a) +
+			(SELECT COUNT(*) FROM (
+				SELECT 1 FROM delivery FORCE INDEX (due) WHERE state = ? AND updated >= ? LIMIT ?) b)`
+	err = sql.Each(r, "count unsent messages", func(rows *sql.Rows) error { return rows.Scan(&n) }, query,
+		DeliveryPending, DeliverySending, countedMost, DeliveryFailed, int64(since), countedMost)
+	return n, err
 }

@@ -164,7 +164,7 @@ func TestAlertLists(t *testing.T) {
 	}
 
 	before := reads()
-	counts, err := Count(db.Reader(t.Context()))
+	counts, err := Count(db.Reader(t.Context()), nil)
 	if cost := reads() - before - asking; cost > 4*countedMost { // fewer than the messages in the table
 		t.Errorf("the summary: %d rows read", cost)
 	}

@@ -22,6 +22,11 @@ func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Micr
 // runs evaluates the runs that have ended since the last step.
 func (f *finder) runs(ctx context.Context) error {
 	f.position.Ends.Patience = f.DB.LongestTransaction()
+	attempts, err := f.attempts(ctx) // before the ends: no run is in neither
+	if err != nil {
+		return err
+	}
+
 	full := false
 	endings, _, lost, err := trail.Follow(&f.position.Ends, f.now, func(e *read.Ending) int64 { return e.ID },
 		func(spans []sql.Span) ([]read.Ending, error) { return f.DB.EndedIn(ctx, spans) },
@@ -42,7 +47,12 @@ func (f *finder) runs(ctx context.Context) error {
 	f.behind = full
 
 	f.began(runs)
+	if err := f.starts(ctx, attempts, runs); err != nil {
+		return err
+	}
+
 	start, finish := f.leastLate()
+	successes := f.any(job.AlertSucceeded)
 	firing := map[int64]bool{} // jobs with a firing alert
 	for _, row := range f.s.firing {
 		firing[row.JobID] = true
@@ -62,7 +72,7 @@ func (f *finder) runs(ctx context.Context) error {
 			continue
 		}
 		late := firstStart(&r) && lateness(&r) >= start || lastEnd(&r) && r.Ended-r.Due >= finish
-		if failure(&r) || r.Outcome == job.Missed || late {
+		if failure(&r) || r.Outcome == job.Missed || late || successes && r.Outcome == job.Succeeded {
 			touched[r.JobID] = true
 		}
 		if touched[r.JobID] || firing[r.JobID] || pinged[r.JobID] {
@@ -149,6 +159,99 @@ func (f *finder) sortedRules() []*rule {
 	return out
 }
 
+// any reports whether some rule wants an event.
+func (f *finder) any(event job.AlertEvent) bool {
+	for _, r := range f.c.rules {
+		if r.Has(event) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	attemptsAtOnce = 50_000          // executing runs that a step reads
+	begunKept      = 5 * time.Minute // how long a run counts as reported after it was last seen
+)
+
+// attempts lists the executing runs, if some rule wants to know of starts.
+func (f *finder) attempts(ctx context.Context) ([]read.Attempt, error) {
+	if !f.any(job.AlertStarted) {
+		f.position.Started, f.s.begun = 0, nil
+		return nil, nil
+	}
+	if f.position.Started == 0 { // only what starts from now on
+		f.position.Started, f.s.begun = f.now, nil
+	}
+	if f.s.begun == nil {
+		f.s.begun, f.s.begunSince = map[int64]job.Micros{}, f.position.Started
+	}
+	return f.DB.Attempting(ctx, attemptsAtOnce)
+}
+
+// starts reports the runs that have started since the last step: those that execute, and those that
+// have ended already. If this step is not applied, the state is read again, and they are found
+// again.
+func (f *finder) starts(ctx context.Context, attempts []read.Attempt, ended []read.Run) error {
+	if f.s.begun == nil {
+		return nil
+	}
+
+	for i := range ended {
+		if r := &ended[i]; r.Started > 0 {
+			attempts = append(attempts, read.Attempt{Run: r.ID, JobID: r.JobID, Started: r.Started})
+		}
+	}
+	ids := make([]int64, len(attempts))
+	for i := range attempts {
+		ids[i] = attempts[i].JobID
+	}
+	jobs, err := f.known(ctx, ids)
+	if err != nil {
+		return err
+	}
+
+	// Pick the new ones.
+	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(job.AlertStarted) })
+	var begun []int64
+	for _, a := range attempts {
+		j, there := jobs[a.JobID]
+		if !there || !slices.ContainsFunc(rules, func(r *rule) bool { return r.Takes(&j) }) {
+			continue
+		}
+		if _, is := f.s.begun[a.Run]; !is && a.Started > f.s.begunSince {
+			begun = append(begun, a.Run)
+		}
+		f.s.begun[a.Run] = f.now
+	}
+	maps.DeleteFunc(f.s.begun, func(_ int64, seen job.Micros) bool { return f.now.Sub(seen) > begunKept })
+
+	// Report them.
+	runs, err := f.DB.RunsInAnyState(ctx, begun)
+	if err != nil || len(begun) == 0 {
+		return err
+	}
+	for _, id := range begun {
+		run, there := runs[id]
+		if !there {
+			continue
+		}
+		j := jobs[run.JobID]
+		for _, r := range rules {
+			if r.Since <= run.Started && r.Takes(&j) {
+				text := fmt.Sprintf("%s/%s started", j.App, j.Name)
+				if run.Attempt > 1 {
+					text += fmt.Sprintf(" (attempt %d)", run.Attempt)
+				}
+				f.report(r, job.AlertStarted, finding{job: &j, node: run.Node, run: job.RunID(id),
+					at: run.Started, summary: text})
+			}
+		}
+	}
+	f.position.Started = f.now
+	return nil
+}
+
 // leastLate returns the shortest lateness of a start, and of an end, that some rule reports.
 func (f *finder) leastLate() (start, finish job.Micros) {
 	start, finish = math.MaxInt64, math.MaxInt64
@@ -194,16 +297,20 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 
 	switch {
 	case failure(r):
-		if rule.Has(job.AlertFailed) {
-			f.fire(rule, job.AlertFailed, about, found)
-		}
-		if rule.Has(job.AlertLost) && r.Outcome == job.Lost {
+		// A lost run alerts once, also by a rule that has both events.
+		switch {
+		case r.Outcome == job.Lost && rule.Has(job.AlertLost):
 			f.fire(rule, job.AlertLost, about, found)
+		case rule.Has(job.AlertFailed):
+			f.fire(rule, job.AlertFailed, about, found)
 		}
 		if rule.Has(job.AlertFailures) {
 			f.count(rule, r, j, found)
 		}
 	case succeeded:
+		if rule.Has(job.AlertSucceeded) {
+			f.report(rule, job.AlertSucceeded, found)
+		}
 		f.over(rule, job.AlertFailed, about, "it succeeded again")
 		f.over(rule, job.AlertLost, about, "it succeeded again")
 	}
@@ -212,7 +319,7 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 		if lateness(r) > micros(rule.LateStart) {
 			late := found
 			late.due = r.Due // lateStart may have seen it already
-			late.summary = fmt.Sprintf("%s/%s, due %s, started %s late", j.App, j.Name, r.Due, span(lateness(r)))
+			late.summary = fmt.Sprintf("%s/%s started %s late", j.App, j.Name, span(lateness(r)))
 			f.fire(rule, job.AlertLateStart, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateStart, j.ID, r.Due})
@@ -223,8 +330,8 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 		if r.Ended-r.Due > micros(rule.LateFinish) {
 			late := found
 			late.due = r.Due // lateFinish may have seen it already
-			late.summary = fmt.Sprintf("%s/%s, due %s, ended %s after its due time (%s)",
-				j.App, j.Name, r.Due, span(r.Ended-r.Due), r.Outcome)
+			late.summary = fmt.Sprintf("%s/%s ended %s after its due time (%s)",
+				j.App, j.Name, span(r.Ended-r.Due), r.Outcome)
 			f.fire(rule, job.AlertLateFinish, about, late)
 		} else {
 			f.inTime = append(f.inTime, inTime{rule, job.AlertLateFinish, j.ID, r.Due})
@@ -314,9 +421,9 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 
 // describe says in one line how a due time ended.
 func describe(r *read.Run, j *job.AlertJob) string {
-	text := fmt.Sprintf("%s/%s, due %s, %s", j.App, j.Name, r.Due, outcomeWords(r.Outcome))
+	text := fmt.Sprintf("%s/%s %s", j.App, j.Name, outcomeWords(r.Outcome))
 	if r.Count > 1 {
-		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, r.Due,
+		text = fmt.Sprintf("%s/%s: %d due times from %s on %s", j.App, j.Name, r.Count, whenIn(r.Due, j.Timezone),
 			strings.Replace(outcomeWords(r.Outcome), "was ", "were ", 1))
 	}
 	if r.Attempt > 1 {
@@ -549,8 +656,8 @@ func (f *finder) tellLate(
 		}
 		for _, r := range rules {
 			if by, is := r.late(event, t, f.now); is && r.Takes(&j) {
-				text := fmt.Sprintf("%s/%s, due %s, "+words, j.App, j.Name, t.Due, span(by))
-				f.fire(r, event, aboutJob(j.ID), finding{job: &j, at: f.now, due: t.Due, summary: text})
+				text := fmt.Sprintf("%s/%s "+words, j.App, j.Name, span(by))
+				f.fire(r, event, aboutJob(j.ID), finding{job: &j, run: job.RunID(t.ID), at: f.now, due: t.Due, summary: text})
 			}
 		}
 	}
@@ -729,7 +836,7 @@ func (f *finder) goneNodes(r *rule) {
 		if at < r.Since || f.now-at < micros(r.NodeGone) {
 			continue
 		}
-		text := fmt.Sprintf("the node %s stopped responding at %s and has not returned", node, at)
+		text := fmt.Sprintf("the node %s stopped responding at %s and has not returned", node, whenIn(at, ""))
 		f.fire(r, job.AlertNodeGone, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
 	}
 }
@@ -745,6 +852,38 @@ func (f *finder) skewedNodes(r *rule, skew map[string]int64) {
 			node, span(job.Micros(off)))
 		f.fire(r, job.AlertClockSkew, "node "+node, finding{node: node, at: f.now, state: true, summary: text})
 	}
+}
+
+// troubles checks the cluster for troubles, and ends the alerts about those that are over.
+func (f *finder) troubles(ctx context.Context) error {
+	wanted := func(r *rule) bool { return slices.ContainsFunc(job.AlertTroubles(), r.Has) }
+	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !wanted(r) })
+	if len(rules) == 0 {
+		return nil
+	}
+
+	found, err := f.DB.Troubles(ctx, f.now)
+	if err != nil {
+		return err
+	}
+
+	lasts := map[[16]byte]bool{}
+	for _, r := range rules {
+		for _, t := range found {
+			if r.Has(t.Event) {
+				lasts[subject(r.ID, t.Event, t.About)] = true
+				f.fire(r, t.Event, t.About, finding{node: t.Node, at: f.now, state: true, summary: t.Text})
+			}
+		}
+	}
+
+	for _, row := range sorted(f.s.firing) {
+		r, row := f.c.rules[row.RuleID], f.current(row.Subject)
+		if r != nil && row != nil && slices.Contains(job.AlertTroubles(), row.Event) && !lasts[row.Subject] {
+			f.end(r, row, "it is over")
+		}
+	}
+	return nil
 }
 
 // jobsAtOnce is the number of jobs that one step checks for runs.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -38,7 +39,7 @@ func (o *Outside) mail(
 	}
 
 	// Compose the message.
-	msg := mail.NewMsg()
+	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	key := hex.EncodeToString(l.Key[:])
 	for _, err := range []error{msg.From(e.From), msg.To(to...)} {
 		if err != nil {
@@ -90,10 +91,18 @@ func (o *Outside) mail(
 		}
 		var refused *mail.SendError
 		final := errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500
+		if refused == nil && strings.Contains(err.Error(), "does not support STARTTLS") {
+			err = fmt.Errorf("%s does not offer STARTTLS; set tls of the channel to tls, which many servers expect on "+
+				"port 465, or to none", e.Server)
+		}
 		return verdict{err: err, final: final}
 	}
 
-	return verdict{said: fmt.Sprintf("%s accepted it for %d recipients", e.Server, len(to))}
+	recipients := "1 recipient"
+	if len(to) > 1 {
+		recipients = fmt.Sprintf("%d recipients", len(to))
+	}
+	return verdict{said: fmt.Sprintf("%s accepted it for %s", e.Server, recipients)}
 }
 
 // mailDial returns a function that connects to a mail server, if the node may call it. The

@@ -18,9 +18,6 @@ import (
 	"unicode/utf8"
 
 	"go-crontab/job"
-	"go-crontab/sql"
-
-	"github.com/google/uuid"
 )
 
 // Secrets reads the values of secrets that an app's jobs may use; app "" means secrets for all
@@ -46,6 +43,8 @@ type OutsideConfig struct {
 	Secrets Secrets
 	Version string
 	Node    string
+	// PublicURL is the address of the console for people; "": messages have no links.
+	PublicURL string
 }
 
 // NewOutside returns an Outside. Call Close when done.
@@ -69,61 +68,6 @@ func NewOutside(cfg OutsideConfig) *Outside {
 
 // Close closes idle connections.
 func (o *Outside) Close() { o.client.CloseIdleConnections() }
-
-// Test sends a test message to a channel now, and for PagerDuty also resolves the test incident. It
-// returns sql.ErrNotFound for an unknown channel.
-func (o *Outside) Test(ctx context.Context, db *sql.DB, name string, now job.Micros) (Tested, error) {
-	row, err := DefinitionNamed(db.Reader(ctx), ChannelTable, name)
-	if err != nil {
-		return Tested{}, err
-	}
-
-	t := Tested{Channel: name, ChannelID: row.ID, Key: uuid.New(), At: now}
-	item := job.AlertItem{
-		What: "test", Event: job.AlertFailed, Severity: "info",
-		Summary: fmt.Sprintf("This is a test of the channel %s, sent by the node %s. Nothing is wrong.",
-			name, o.cfg.Node),
-		Node: o.cfg.Node, At: now.String(), Since: now.String(), Seen: 1,
-	}
-	text, err := json.Marshal([]job.AlertItem{item})
-	if err != nil {
-		return t, err
-	}
-	t.Items = string(text)
-
-	l := &letter{
-		DeliveryRow: DeliveryRow{Key: t.Key, Kind: DeliveryTest, Channel: name, Events: 1},
-		items:       []job.AlertItem{item},
-	}
-	if l.channel, err = DecodeChannel(&row); err != nil {
-		t.Said = "the channel cannot be read: " + err.Error()
-		return t, nil
-	}
-
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, min(time.Duration(l.channel.Timeout), 15*time.Second))
-	defer cancel()
-	v := o.send(ctx, l)
-
-	if v.err == nil && l.channel.Type == job.ChannelPagerDuty {
-		// Resolve the test incident. If we die before, it stays open, which the tester sees.
-		// AlertID and Since give the incident the key of the test, see pagerEvent; the message has
-		// its own key.
-		item.What, item.AlertID, item.Since = "resolved", "test", hex.EncodeToString(t.Key[:])
-		l.Key, l.items = uuid.New(), []job.AlertItem{item}
-		if end := o.send(ctx, l); end.err != nil {
-			v.said += "; the incident stays open: " + end.err.Error()
-		} else {
-			v.said += "; the incident is resolved"
-		}
-	}
-
-	t.Took, t.Sent, t.Said = time.Since(began), v.err == nil, v.said
-	if v.err != nil {
-		t.Said = v.err.Error()
-	}
-	return t, nil
-}
 
 // send tries to send a message once. Its verdict contains no secret.
 func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
@@ -385,7 +329,8 @@ func (l *letter) message() *job.AlertMessage {
 		m.Severity = m.Items[0].Severity
 	}
 
-	m.Title, m.Text = builtIn(m)
+	// Slack, and servers like it, format text; only code is shown as it is.
+	m.Title, m.Text = builtIn(m, l.channel.Type == job.ChannelSlack)
 
 	// The rule's templates replace the built-in texts. A failing template does not.
 	for _, t := range []struct {
@@ -404,63 +349,4 @@ func (l *letter) message() *job.AlertMessage {
 
 	m.Title = strings.Join(strings.Fields(m.Title), " ")
 	return m
-}
-
-// mark returns the first word of an event's line.
-func mark(what string) string {
-	switch what {
-	case "resolved":
-		return "OK"
-	case "repeated":
-		return "STILL"
-	case "test":
-		return "TEST"
-	}
-	return "ALERT"
-}
-
-// builtIn returns the title and text of a message whose rule has no templates.
-func builtIn(m *job.AlertMessage) (title, text string) {
-	if len(m.Items) == 0 {
-		return "go-crontab", fmt.Sprintf("%d events", m.Count)
-	}
-
-	var b strings.Builder
-	for i := range m.Items {
-		fmt.Fprintln(&b, line(&m.Items[i]))
-	}
-
-	title = cutText(line(&m.Items[0]), 200)
-	if m.Count > 1 {
-		title += fmt.Sprintf(" (and %d more)", m.Count-1)
-	}
-	if m.More > 0 {
-		fmt.Fprintf(&b, "… and %d more\n", m.More)
-	}
-	if m.Rule != "" {
-		fmt.Fprintf(&b, "(rule %s, severity %s)", m.Rule, m.Severity)
-	}
-	return title, strings.TrimSpace(b.String())
-}
-
-// line describes an event in one line.
-func line(it *job.AlertItem) string {
-	text := it.Summary
-	if it.What == "resolved" {
-		about := "the cluster"
-		switch {
-		case it.Job != "":
-			about = it.App + "/" + it.Job
-		case it.Node != "":
-			about = "the node " + it.Node
-		case it.App != "":
-			about = "the app " + it.App
-		}
-		text = fmt.Sprintf("%s: %s (%s since %s)", about, it.Summary, it.Event, it.Since)
-	}
-
-	if it.Seen > 1 {
-		text += fmt.Sprintf(" [%d times since %s]", it.Seen, it.Since)
-	}
-	return mark(it.What) + " " + text
 }

@@ -235,6 +235,9 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 	v := early
 	if v == nil {
 		_ = json.Unmarshal([]byte(l.Items), &l.items) // text written by hand that cannot be decoded counts as empty
+		if l.Kind == DeliveryOfAlert {
+			s.describe(ctx, l)
+		}
 		bounded, cancel := context.WithTimeout(ctx, timeout)
 		sent := s.Outside.send(bounded, l)
 		cancel()

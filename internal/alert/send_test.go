@@ -391,6 +391,16 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// test sends a test message to a saved channel.
+func (f *fixture) test(o *Outside, channel string) (Tested, error) {
+	f.Helper()
+	s, err := f.store().SampleOf(f.Context(), channel)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return o.Test(f.Context(), &s, f.now)
+}
+
 // TestTestOfChannel: a test returns the answer of the channel.
 func TestTestOfChannel(t *testing.T) {
 	f := setUp(t)
@@ -398,7 +408,7 @@ func TestTestOfChannel(t *testing.T) {
 	h.say = "hello"
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Disabled: true})
 	o := f.sender(f.session()).Outside
-	got, err := o.Test(t.Context(), f.db.DB, "hook", f.now)
+	got, err := f.test(o, "hook")
 	if err != nil || !got.Sent || got.Said != "200 OK hello" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -409,18 +419,18 @@ func TestTestOfChannel(t *testing.T) {
 	f.want("written down", 1, "SELECT COUNT(*) FROM delivery WHERE kind = 'test' AND state = 2")
 	f.want("in the audit", 1, "SELECT COUNT(*) FROM audit WHERE action = 'test' AND name = 'hook'")
 	h.answer = func(int) int { return 403 }
-	if got, err = o.Test(t.Context(), f.db.DB, "hook", f.now); err != nil || got.Sent ||
+	if got, err = f.test(o, "hook"); err != nil || got.Sent ||
 		!strings.Contains(got.Said, "403") {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err = o.Test(t.Context(), f.db.DB, "none", f.now); err != sql.ErrNotFound {
+	if _, err = f.store().SampleOf(t.Context(), "none"); err != sql.ErrNotFound {
 		t.Errorf("got %v, want %v", err, sql.ErrNotFound)
 	}
 
 	h.answer = nil
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Body: `{{(index .Items 99).App}}`})
 	before := len(h.seen())
-	if got, err = o.Test(t.Context(), f.db.DB, "hook", f.now); err != nil || got.Sent ||
+	if got, err = f.test(o, "hook"); err != nil || got.Sent ||
 		!strings.Contains(got.Said, "the body template failed: ") ||
 		!strings.Contains(got.Said, "index out of range") || len(h.seen()) != before {
 		t.Errorf("got %+v, %v, and %d messages; want the template found, and nothing sent", got, err,
@@ -434,7 +444,7 @@ func TestTestOfPager(t *testing.T) {
 	h := newHook(t)
 	f.pager("pager", h.URL+"/pager")
 	o := f.sender(f.session()).Outside
-	got, err := o.Test(t.Context(), f.db.DB, "pager", f.now)
+	got, err := f.test(o, "pager")
 	if err != nil || !got.Sent || got.Said != "200 OK; the incident is resolved" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -459,14 +469,14 @@ func TestTestOfPager(t *testing.T) {
 		}
 		return 202
 	}
-	if got, err = o.Test(t.Context(), f.db.DB, "pager", f.now); err != nil || !got.Sent ||
+	if got, err = f.test(o, "pager"); err != nil || !got.Sent ||
 		!strings.Contains(got.Said, "the incident stays open: 500") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 
 	h.answer = func(int) int { return 400 }
 	before := len(h.raw)
-	if got, err = o.Test(t.Context(), f.db.DB, "pager", f.now); err != nil || got.Sent || len(h.raw) != before+1 {
+	if got, err = f.test(o, "pager"); err != nil || got.Sent || len(h.raw) != before+1 {
 		t.Errorf("got %+v, %v, after %d calls; want nothing resolved that was not opened", got, err, len(h.raw)-before)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -313,35 +312,4 @@ func DecodeRule(row *Definition) (r job.AlertRule, err error) {
 		err = r.CheckStored()
 	}
 	return r, err
-}
-
-// Tested is the result of a channel test.
-type Tested struct {
-	Channel   string
-	ChannelID int64
-	Key       [16]byte
-	Items     string // JSON
-	Sent      bool
-	Said      string // answer or error
-	At        job.Micros
-	Took      time.Duration
-}
-
-// RecordTest stores the result of a channel test as a message, with its audit line.
-func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
-	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		d := DeliveryRow{
-			Key: t.Key, Kind: DeliveryTest, ChannelID: t.ChannelID, Channel: t.Channel,
-			State: DeliveryFailed, Attempts: 1, NextAt: now, Events: 1, Items: t.Items, Said: t.Said,
-			Created: t.At, Updated: now,
-		}
-		if t.Sent {
-			d.State = DeliverySent
-		}
-
-		line := &job.Entry{
-			Kind: job.KindAlertChannel, Ref: t.ChannelID, Name: t.Channel, Action: job.ActionTest, Reason: t.Said,
-		}
-		return line, insertDelivery(tx, &d)
-	})
 }

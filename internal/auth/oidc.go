@@ -127,6 +127,13 @@ var ErrNoClock = errors.New("MySQL's clock has not been read yet")
 // Origin returns the URL of the cluster for browsers. The provider sends them back to no other.
 func (o *OIDC) Origin() string { return o.cfg.PublicURL }
 
+// Reach asks the provider for its settings, as the first sign-in does. An error means that nobody
+// can sign in.
+func (o *OIDC) Reach(ctx context.Context) error {
+	_, err := oidc.NewProvider(oidc.ClientContext(ctx, o.http), o.cfg.Issuer)
+	return err
+}
+
 // Discovered reports whether Begin works without asking the provider.
 func (o *OIDC) Discovered() bool {
 	o.mu.Lock()

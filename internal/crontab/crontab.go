@@ -22,7 +22,13 @@ type Options struct {
 	User   *string // user of the commands, empty for the node's user; nil: from the file
 	Zone   string  // IANA time zone of the schedules until a line sets CRON_TZ; empty: UTC
 	Skip   []int   // lines to skip
-	Most   int     // maximum of jobs, notes and refusals each; 0: unlimited
+
+	File     string            // name of a file in /etc/cron.d, which begins the names of the jobs; empty: none
+	Selector string            // of the jobs; empty: any node
+	Labels   map[string]string // of the jobs, besides the name of the file
+	Timeout  job.Duration      // of the jobs; zero: none
+
+	Most int // maximum of jobs, notes and refusals each; 0: unlimited
 }
 
 // Note is a message about a line. Line 0 is the whole file.
@@ -54,6 +60,18 @@ type Names struct {
 	taken  map[string]bool
 	number map[string]int // last number appended to a name
 }
+
+// Check returns what is wrong with the fields that all jobs get, as job.Problems.
+func (o *Options) Check() error {
+	s := job.Spec{Schedule: "@daily", Command: "true", Selector: o.Selector, Labels: o.Labels, Timeout: o.Timeout}
+	if _, taken := o.Labels[fileLabel]; taken {
+		return job.Wrong("labels."+fileLabel, problem.CrontabLabel)
+	}
+	return check(&s)
+}
+
+// fileLabel is the label with the name of the crontab.
+const fileLabel = "crontab"
 
 // Read reads a crontab.
 func Read(text []byte, o Options, names *Names) *File {
@@ -155,7 +173,7 @@ func (p *parser) line(n int, text string) {
 		return
 	}
 
-	e.Job.Name = p.names.next(&e.Job)
+	e.Job.Name = p.names.next(p.o.File, &e.Job)
 	p.out.Entries = append(p.out.Entries, e)
 }
 
@@ -174,6 +192,12 @@ func (p *parser) noteWholeFile() {
 	}
 	if len(p.out.Entries) > 0 {
 		p.note(0, problem.CrontabOverlap)
+		if p.o.Timeout == 0 {
+			p.note(0, problem.CrontabNoTimeout)
+		}
+		if p.o.Selector == "" {
+			p.note(0, problem.CrontabMachine)
+		}
 	}
 	slices.SortStableFunc(p.out.Notes, func(a, b Note) int { return a.Line - b.Line })
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go-crontab/job"
 )
@@ -286,7 +287,7 @@ func TestNames(t *testing.T) {
 		"exec /bin/zsh -c 'x y'": "x",
 	} {
 		n := &Names{}
-		if got := n.next(&job.Spec{Command: command}); got != want {
+		if got := n.next("", &job.Spec{Command: command}); got != want {
 			t.Errorf("%s: got %s, want %s", command, got, want)
 		}
 	}
@@ -297,7 +298,7 @@ func TestNames(t *testing.T) {
 		"php artisan queue:work", "php artisan schedule:run --x", "php artisan schedule:run",
 		"php artisan schedule:run",
 	} {
-		got = append(got, n.next(&job.Spec{Command: command}))
+		got = append(got, n.next("", &job.Spec{Command: command}))
 	}
 
 	if want := "artisan artisan-schedule:run"; !strings.HasPrefix(strings.Join(got, " "), want) ||
@@ -316,7 +317,7 @@ func TestNamesOfEqualLines(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	n := &Names{}
 	for range lines {
-		last = n.next(&job.Spec{App: "a", Schedule: "@daily", Command: "x"})
+		last = n.next("", &job.Spec{App: "a", Schedule: "@daily", Command: "x"})
 	}
 
 	runtime.ReadMemStats(&after)
@@ -326,7 +327,7 @@ func TestNamesOfEqualLines(t *testing.T) {
 	if want := fmt.Sprint("x-", lines-1); last != want { // x, x with its hash, x-2 and so on
 		t.Errorf("the last one is %s, want %s", last, want)
 	}
-	if other := n.next(&job.Spec{App: "b", Command: "x"}); other != "x" {
+	if other := n.next("", &job.Spec{App: "b", Command: "x"}); other != "x" {
 		t.Errorf("of another app: got %s", other)
 	}
 }
@@ -340,8 +341,8 @@ func TestMost(t *testing.T) {
 		told int
 		cut  bool
 	}{
-		"as many":      {strings.Repeat("@daily x\n", 3), 4, false}, // and a note about the whole file
-		"more jobs":    {strings.Repeat("@daily x\n", 50), 5, true},
+		"as many":      {strings.Repeat("@daily x\n", 3), 6, false}, // and the notes about the whole file
+		"more jobs":    {strings.Repeat("@daily x\n", 50), 7, true},
 		"no jobs":      {strings.Repeat("x\n", 50), 4, true},
 		"only to tell": {strings.Repeat("MAILFROM=x\n", 50), 4, true},
 	} {
@@ -402,4 +403,83 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNamesOfFiles: the name of a file in /etc/cron.d begins the names of its jobs.
+func TestNamesOfFiles(t *testing.T) {
+	t.Parallel()
+
+	for command, want := range map[string]string{
+		"/usr/bin/munin-cron":         "munin-cron",
+		"munin":                       "munin",
+		"cat /etc/munin/munin.conf":   "munin-cat",
+		"[ -x /usr/lib/x ] && munind": "munin-munind",
+	} {
+		if got := new(Names).next("munin", &job.Spec{Command: command}); got != want {
+			t.Errorf("%s: got %s, want %s", command, got, want)
+		}
+	}
+}
+
+// TestWhatAllJobsGet: selector, labels and timeout are set on all jobs, and silence the notes about
+// their absence.
+func TestWhatAllJobsGet(t *testing.T) {
+	t.Parallel()
+
+	o := Options{
+		Name: "web-1:/etc/crontab", Selector: "node=web-1", Labels: map[string]string{"team": "data"},
+		Timeout: job.Duration(time.Hour),
+	}
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+
+	f := Read([]byte("0 3 * * * a\n0 4 * * * b\n"), o, &Names{})
+	for _, e := range f.Entries {
+		s := e.Job
+		if s.Selector != "node=web-1" || s.Timeout != o.Timeout || len(s.Labels) != 2 || s.Labels["team"] != "data" {
+			t.Errorf("got %+v", s)
+		}
+	}
+	if text := said(f); strings.Contains(text, "on one machine") || strings.Contains(text, "no timeout") {
+		t.Errorf("got %s", text)
+	}
+	if text := said(one("0 3 * * * a")); !strings.Contains(text, "on one machine") ||
+		!strings.Contains(text, "no timeout") {
+		t.Errorf("without them: got %s", text)
+	}
+
+	for _, wrong := range []Options{
+		{Selector: "node=="}, {Timeout: -1}, {Labels: map[string]string{"crontab": "x"}},
+	} {
+		if wrong.Check() == nil {
+			t.Errorf("%+v: got no error", wrong)
+		}
+	}
+}
+
+// TestHints: what a line needs to know about systemd, random sleeps and mail.
+func TestHints(t *testing.T) {
+	t.Parallel()
+
+	const systemd, sleeps, noMail = "tests for /run/systemd/system", "sleeps for a random time", "it is no mail address"
+	for line, want := range map[string][]string{
+		`0 */12 * * * test -x /usr/bin/certbot -a \! -d /run/systemd/system && perl -e 'sleep int(rand(43200))' && certbot -q renew`: {
+			systemd, sleeps,
+		},
+		`30 3 * * 0 test -e /run/systemd/system || SERVICE_MODE=1 /usr/sbin/e2scrub_all`: {systemd},
+		`@daily sleep $((RANDOM \% 1800)); cleanup`:                                      {sleeps},
+		`@daily python3 -c 'import random, time; time.sleep(random.random() * 3600)'`:    {sleeps},
+		`@daily sleep $(shuf -i 0-600 -n 1); x`:                                          {sleeps},
+		`@daily sleep 5; random-art`:                                                     nil,
+		`MAILTO=root`:                                                                    {noMail},
+		`MAILTO=ops@example.com`:                                                         nil,
+	} {
+		text := said(one(line))
+		for _, note := range []string{systemd, sleeps, noMail} {
+			if strings.Contains(text, note) != slices.Contains(want, note) {
+				t.Errorf("%s: got %s; want %q: %t", line, text, note, slices.Contains(want, note))
+			}
+		}
+	}
 }

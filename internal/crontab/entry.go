@@ -3,6 +3,7 @@ package crontab
 import (
 	"maps"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,8 +28,12 @@ func (p *parser) entry(e *Entry, line string) error {
 
 	s := &e.Job
 	s.App, s.Schedule, s.Timezone, s.Owner, s.Jitter = p.o.App, times.String(), p.zone, p.owner, p.delay
+	s.Selector, s.Labels, s.Timeout = p.o.Selector, maps.Clone(p.o.Labels), p.o.Timeout
 	if p.o.Name != "" {
-		s.Labels = map[string]string{"crontab": p.o.Name}
+		if s.Labels == nil {
+			s.Labels = map[string]string{}
+		}
+		s.Labels[fileLabel] = p.o.Name
 	}
 
 	s.Description = description(p.comments)
@@ -95,6 +100,13 @@ func (p *parser) command(e *Entry, text string) error {
 		s.Dir = home
 	}
 
+	if strings.Contains(s.Command, systemdFolder) {
+		e.say(problem.CrontabSystemd)
+	}
+	if randomSleep.MatchString(s.Command) {
+		e.say(problem.CrontabSleep)
+	}
+
 	p.shell(e)
 	if len(s.Env) == 0 {
 		s.Env = nil
@@ -102,6 +114,13 @@ func (p *parser) command(e *Entry, text string) error {
 
 	return nil
 }
+
+// systemdFolder exists on machines that systemd runs. Debian's packages have timers there, and let their
+// crontabs do nothing.
+const systemdFolder = "/run/systemd/system"
+
+// randomSleep matches commands that sleep for a random time, in the shell, Perl or Python.
+var randomSleep = regexp.MustCompile(`sleep[ (][^;&|]*(\bRANDOM\b|\brand\b|\brandom\b|\bshuf\b)`)
 
 // shell makes bash run the command through another shell.
 func (p *parser) shell(e *Entry) {

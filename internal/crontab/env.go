@@ -65,7 +65,11 @@ func (p *parser) set(n int, name, value string) {
 
 	case "MAILTO":
 		if p.owner = value; value != "" {
-			p.note(n, problem.CrontabOwner, value)
+			said := problem.CrontabOwner
+			if !strings.Contains(value, "@") {
+				said = problem.CrontabOwnerNoMail
+			}
+			p.note(n, said, value)
 		}
 
 	case "RANDOM_DELAY":

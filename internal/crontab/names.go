@@ -10,9 +10,10 @@ import (
 	"go-crontab/job"
 )
 
-// next names a job after its command. It tries the program's name, then adds the arguments, then a
-// hash of the line, then a number. A name does not depend on later lines.
-func (n *Names) next(s *job.Spec) string {
+// next names a job after its file, which may be empty, and its command. It tries the program's name,
+// then adds the arguments, then a hash of the line, then a number. A name does not depend on later
+// lines.
+func (n *Names) next(file string, s *job.Spec) string {
 	if n.taken == nil {
 		n.taken, n.number = map[string]bool{}, map[string]int{}
 	}
@@ -21,6 +22,11 @@ func (n *Names) next(s *job.Spec) string {
 	name := slug(program, 40)
 	if name == "" {
 		name = "job"
+	}
+
+	// A program that the file is named after needs no second name.
+	if file = slug(file, 40); file != "" && name != file && !strings.HasPrefix(name, file+"-") {
+		name = file + "-" + name
 	}
 
 	h := fnv.New32a()

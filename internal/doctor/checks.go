@@ -26,7 +26,12 @@ var checks = []check{
 	{"clocks", Cluster, "The clocks agree", clocks},
 	{"stuck-tasks", Cluster, "No run is stuck", stuck},
 	{"long-runs", Cluster, "No run has lasted more than a day", longRuns},
+	{"folders", Cluster, "Folders of job files are applied", folders},
+	{"alerting", Cluster, "Alerts are sent to someone", alerting},
 	{"channels", Cluster, "Alert channels accept messages", channels},
+	{"expiring", Cluster, "No token or certificate expires soon", expiring},
+	{"backup", Cluster, "The next backup is not overdue", backup},
+	{"oidc", Cluster, "Nodes reach the OIDC issuer", provider},
 
 	{"ulimits", Host, "The node may open enough files and start enough processes", openFiles},
 	{"guard", Host, "The node has a guard", guarded},

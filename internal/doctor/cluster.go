@@ -1,14 +1,14 @@
 package doctor
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"go-crontab/internal/alert"
 	"go-crontab/job"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
@@ -60,25 +60,13 @@ func nodes(x *exam) error {
 	return nil
 }
 
-// duplicateNames reports live nodes that share a name. A node may take the name of a session that
-// has missed three beats. So a session that has been silent for longer is left out: its node was
-// killed and restarted.
+// duplicateNames reports live nodes that share a name.
 func duplicateNames(x *exam) error {
-	const beats = 3
-	where := map[string][]string{}
-	for _, s := range x.live() {
-		if s.Node != "" && x.now.Sub(s.BeatAt) < beats*x.expiry/10 {
-			where[s.Node] = append(where[s.Node], fmt.Sprintf("%s, pid %d", cmp.Or(s.Address, "no address"), s.PID))
-		}
-	}
-
-	for _, name := range slices.Sorted(maps.Keys(where)) {
-		if len(where[name]) < 2 {
-			continue
-		}
+	shared := read.SharedNames(x.sessions, x.now, x.expiry)
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		x.found(Warning, Finding{
 			Seen: fmt.Sprintf("%d live nodes are named %s: %s",
-				len(where[name]), name, strings.Join(where[name], "; ")),
+				len(shared[name]), name, strings.Join(shared[name], "; ")),
 			Why: "A cordon or a selector by name applies to all of them, the history does not show which one " +
 				"ran a job, and no alert fires when one of them is gone.",
 			Fix:   "Stop all but one, and give the others their own names (--node, GOCRONTAB_NODE).",
@@ -376,19 +364,77 @@ func days(d time.Duration) string {
 	return fmt.Sprintf("%d hours", int(d/time.Hour))
 }
 
-// failedLeast is the number of failed messages in a row after which a channel is reported.
-const failedLeast = 3
-
-func channels(x *exam) error {
-	list, err := failingChannels(x.db.Reader(x.ctx), failedLeast)
-	for _, f := range list {
-		var c job.AlertChannel
-		if json.Unmarshal([]byte(f.Spec), &c) == nil && c.Disabled {
+// troubled reports the troubles of one kind. The finding f has what they have in common.
+func (x *exam) troubled(event job.AlertEvent, severity Severity, f Finding) error {
+	found, err := x.db.Troubles(x.ctx, x.now)
+	for _, t := range found {
+		if t.Event != event {
 			continue
 		}
+		if f.Seen, f.Nodes = t.Text, nil; t.Node != "" {
+			f.Nodes = []string{t.Node}
+		}
+		x.found(severity, f)
+	}
+	return err
+}
+
+func folders(x *exam) error {
+	return x.troubled(job.AlertFolderRefused, Error, Finding{
+		Why:      "Changes of the folder have no effect until all its files can be applied.",
+		Fix:      "Correct the files. The node reads them again by itself.",
+		Commands: []string{"go-crontab cluster"},
+	})
+}
+
+func expiring(x *exam) error {
+	return x.troubled(job.AlertExpiring, Warning, Finding{
+		Why: "Whoever uses a token is refused once it has expired, and clients refuse an expired certificate.",
+		Fix: "Create a new token and give it to its user, or renew the certificate: " +
+			"nodes read its files again by themselves.",
+		Commands: []string{"go-crontab token ls"},
+	})
+}
+
+func provider(x *exam) error {
+	return x.troubled(job.AlertOIDCUnreachable, Warning, Finding{
+		Why:      "People cannot sign in with the identity provider. Tokens work.",
+		Fix:      "Check --oidc-issuer, and the network between the node and the provider.",
+		Commands: []string{"curl -sS ISSUER/.well-known/openid-configuration"},
+	})
+}
+
+func backup(x *exam) error {
+	return x.troubled(job.AlertBackupOld, Warning, Finding{
+		Why:      "A restore would lose everything since the last backup.",
+		Fix:      "Look why the backup did not run, or did not tell of itself; see docs/backup.md.",
+		Commands: []string{"go-crontab cluster backup --next-within 26h"},
+	})
+}
+
+// alerting reports a cluster in which no rule sends anything to anybody.
+func alerting(x *exam) error {
+	on, err := alert.Sends(x.db.Reader(x.ctx))
+	if err == nil && !on {
+		x.found(Notice, Finding{
+			Seen: "no alert rule is enabled that sends to an enabled channel",
+			Why:  "Nobody is told when a job fails or a node is gone.",
+			Fix:  "Create a channel and a rule; see docs/alerts.md.",
+			Commands: []string{
+				"go-crontab alert channel set chat --type slack --url URL",
+				"go-crontab alert rule set ops --on failed,lost,never_ran,node_gone --channel chat",
+			},
+		})
+	}
+	return err
+}
+
+func channels(x *exam) error {
+	list, err := alert.Failing(x.db.Reader(x.ctx))
+	for _, f := range list {
 		x.found(Warning, Finding{
-			Seen: fmt.Sprintf("the last %d messages to the channel %s failed, since %s: %s",
-				f.Failed, f.Name, f.Since.Time().UTC().Format(time.RFC3339), f.Said),
+			Seen: fmt.Sprintf("the channel %s is failing: %s failed since %s: %s",
+				f.Name, count(int(f.Tries), math.MaxInt, "try", "tries"), f.Since.Time().UTC().Format(time.RFC3339), f.Said),
 			Why:      "No alert reaches anyone through this channel.",
 			Fix:      "Correct the channel or its receiver, and test it. A delivered message ends this finding.",
 			Commands: []string{"go-crontab alert test " + quote(f.Name)},

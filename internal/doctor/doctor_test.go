@@ -97,6 +97,9 @@ func prepare(t *testing.T, dsn string) *patient {
 	p.machine = &Machine{Node: "a", Slots: 64, StateDir: t.TempDir(), OpenFiles: 1 << 16, Processes: 1 << 16,
 		Zones: true}
 	p.exec("INSERT INTO setting (name, value) VALUES ('session_expiry_ms', '20000')")
+	p.exec(`INSERT INTO alert_channel (id, name, spec, created, updated) VALUES (100, 'all', '{"type":"slack"}', 1, 1)`)
+	p.exec(`INSERT INTO alert_rule (name, spec, created, updated)
+		VALUES ('all', '{"on":["failed"],"channels":["all"]}', 1, 1)`)
 	for i, name := range []string{"a", "b"} {
 		id := uuid.New()
 		p.exec("INSERT INTO life (id, session, node, started) VALUES (?, ?, ?, 1)", i+1, id[:], name)
@@ -1056,10 +1059,11 @@ func TestChannelFaults(t *testing.T) {
 		p.exec("INSERT INTO alert_channel (id, name, spec, created, updated) VALUES (?, ?, ?, 1, 1)", id, name, c)
 	}
 
-	message := func(channel, state int, said string) {
-		p.exec(`INSERT INTO delivery (idem, kind, channel_id, state, next_at, items, said, rule_id, created, updated)
-			VALUES (?, 'alert', ?, ?, 1, '[]', ?, RAND() * 100, ?, 1)`,
-			uuid.NewString()[:16], channel, state, said, p.ago(48*time.Hour))
+	message := func(channel, state, tries int, said string) {
+		p.exec(`INSERT INTO delivery (idem, kind, channel_id, state, attempts, next_at, items, said, rule_id, created,
+				updated)
+			VALUES (?, 'alert', ?, ?, ?, 1, '[]', ?, RAND() * 100, ?, 2)`,
+			uuid.NewString()[:16], channel, state, tries, said, p.ago(48*time.Hour))
 	}
 
 	none := func(what string) {
@@ -1071,33 +1075,63 @@ func TestChannelFaults(t *testing.T) {
 		}
 	}
 
-	message(1, 3, "401")
+	message(1, 3, 1, "401")
 	for range 3 {
-		message(1, 2, "200 OK")
-		message(3, 3, "it is disabled")
-		message(1, 3, "404 no such hook")
-		message(1, 3, "404 no such hook")
-		message(1, 0, "it is tried again")
-		message(2, 3, "500")
-		message(2, 3, "500")
-		message(2, 2, "200 OK")
+		message(1, 2, 1, "200 OK")
+		message(3, 3, 1, "it is disabled")
+		message(2, 3, 1, "500")
+		message(2, 3, 1, "500")
+		message(2, 2, 1, "200 OK")
 	}
+	message(1, 0, 0, "")
+	message(1, 0, 2, "it is tried again")
+	message(1, 1, 1, "it is tried now")
+	message(1, 5, 0, "suppressed")
 
-	none("two failed after one that was sent")
-	message(1, 3, "410 gone")
-	message(1, 5, "suppressed")
-	for range 20 {
-		message(2, 2, "200 OK")
-	}
-
-	if f := p.finds("channels", Warning,
-		"the last 3 messages to the channel my chat failed, since "); !strings.HasSuffix(f.Seen, ": 410 gone") ||
-		!slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
+	none("two tries failed after a message that was sent")
+	message(1, 0, 1, "502 bad gateway")
+	if f := p.finds("channels", Warning, "the channel my chat is failing: 3 tries failed since "); !strings.HasSuffix(
+		f.Seen, ": 502 bad gateway") || !slices.Equal(f.Commands, []string{"go-crontab alert test 'my chat'"}) {
 		t.Errorf("got %q, %q", f.Seen, f.Commands)
 	}
 
-	message(1, 2, "200 OK") // like a successful test of the channel
+	p.exec("UPDATE alert_channel SET updated = 2 WHERE id = 1")
+	none("the channel was changed")
+	p.exec("UPDATE alert_channel SET updated = 1 WHERE id = 1")
+	p.exec("DELETE FROM delivery WHERE channel_id = 1 AND state = 0")
+	none("nothing failed")
+	message(1, 3, 1, "410 gone")
+	p.finds("channels", Warning, "the channel my chat is failing: 1 try failed since ")
+
+	message(1, 2, 1, "200 OK") // like a successful test of the channel
 	none("it was mended")
+}
+
+// TestTroublesOfTheCluster: what lasts until a person acts is found.
+func TestTroublesOfTheCluster(t *testing.T) {
+	p := admitShared(t)
+	p.exec("INSERT INTO folder (id, name, past) VALUES (1, '/jobs', '')")
+	p.exec("INSERT INTO folder_node (folder_id, node, state, error, since) VALUES (1, 'a', 'refused', 'x.yaml:3: no', 1)")
+	if f := p.finds("folders", Error, "the node a cannot apply the folder /jobs: x.yaml:3: no"); !slices.Equal(f.Nodes,
+		[]string{"a"}) {
+		t.Errorf("got nodes %q", f.Nodes)
+	}
+
+	p.exec(`INSERT INTO api_token (name, hash, role, created, created_by, expires)
+		VALUES ('ci', REPEAT('x', 32), 'viewer', 1, 'ann', ?)`, p.ago(-24*time.Hour))
+	p.finds("expiring", Warning, "the token ci expires at ")
+	p.exec("INSERT INTO node_note (node, what, expires, since) VALUES ('b', 'certificate', ?, 1)", p.ago(time.Hour))
+	p.finds("expiring", Warning, "the TLS certificate of the node b expired at ")
+	p.exec("INSERT INTO node_note (node, what, error, since) VALUES ('b', 'oidc', 'no route to host', 1)")
+	p.finds("oidc", Warning, "the node b has not reached the OIDC issuer since ")
+
+	p.exec("INSERT INTO setting (name, value) VALUES ('backup', ?)", fmt.Sprint(p.ago(27*time.Hour), int64(26*time.Hour)))
+	p.finds("backup", Warning, "the last backup was made at ")
+
+	for _, off := range []string{"UPDATE alert_channel SET spec = '{\"disabled\":true}'", "DELETE FROM alert_rule"} {
+		p.exec(off)
+		p.finds("alerting", Notice, "no alert rule is enabled that sends to an enabled channel")
+	}
 }
 
 // TestBadRowsHarmNoCheck: rows that our programs never write do not break a check.

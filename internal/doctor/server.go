@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go-crontab/internal/innodb"
-	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -176,43 +175,4 @@ func binlogReaders(r sql.Reader) (n int, err error) {
 	}
 
 	return n, err
-}
-
-// failingChannel is a channel whose latest messages all failed.
-type failingChannel struct {
-	Name   string
-	Spec   string // JSON
-	Failed int64  // number of failed messages in a row
-	Since  job.Micros
-	Said   string // why the last message failed
-}
-
-// failingChannels lists the channels whose latest messages, at least a given number, all failed.
-// Messages count in the order of their creation, except messages that are still tried or were not
-// to be sent.
-func failingChannels(r sql.Reader, least int) ([]failingChannel, error) {
-	scan := func(rows *sql.Rows) (c failingChannel, err error) {
-		err = rows.Scan(&c.Name, &c.Spec, &c.Failed, &c.Since, &c.Said)
-		return c, err
-	}
-
-	return sql.Select(r, "list channels that fail", scan, `SELECT c.name, c.spec, f.n, first.created, last.said
-		FROM (
-			SELECT s.id, COUNT(*) n, MIN(d.id) first_id, MAX(d.id) last_id
-			FROM (
-				SELECT id, (
-					SELECT COALESCE(MAX(g.id), 0)
-					FROM delivery g FORCE INDEX (grp)
-					WHERE g.channel_id = alert_channel.id AND g.state = 2
-				) sent
-				FROM alert_channel
-			) s
-			JOIN delivery d FORCE INDEX (grp) ON d.channel_id = s.id AND d.state = 3 AND d.id > s.sent
-			GROUP BY s.id
-			HAVING COUNT(*) >= ?
-		) f
-		JOIN alert_channel c ON c.id = f.id
-		JOIN delivery first ON first.id = f.first_id
-		JOIN delivery last ON last.id = f.last_id
-		ORDER BY c.name`, least)
 }

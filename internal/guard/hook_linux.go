@@ -16,6 +16,7 @@ import (
 
 	"go-crontab/internal/boottime"
 	"go-crontab/internal/failpoint"
+	"go-crontab/internal/journal"
 	"go-crontab/internal/logqueue"
 )
 
@@ -155,6 +156,11 @@ func (o *orders) logger(to io.Writer) (*slog.Logger, *logqueue.Writer) {
 	if o.JSON {
 		handler = func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) }
 	}
+	if file, ok := to.(*os.File); ok && journal.Reads(file) {
+		plain := handler
+		handler = func(w io.Writer) slog.Handler { return journal.New(w, plain) }
+	}
+
 	queue := logqueue.New(to, logqueue.Room)
 	queue.Notice = logqueue.Notice(handler)
 	return slog.New(handler(queue)).With("node", o.Node, "session", o.Session), queue

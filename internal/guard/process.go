@@ -30,7 +30,7 @@ func environ(stage string) []string {
 	env := []string{variable + "=" + stage, "GOMAXPROCS=1", "GOGC=50"}
 	for _, pair := range os.Environ() {
 		switch name, _, _ := strings.Cut(pair, "="); name {
-		case "GODEBUG", "LD_LIBRARY_PATH", "LOCALDOMAIN", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE":
+		case "GODEBUG", "JOURNAL_STREAM", "LD_LIBRARY_PATH", "LOCALDOMAIN", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE":
 			env = append(env, pair)
 		default:
 			if failpoint.Reads(name) {

@@ -87,6 +87,12 @@ func (l *Loop) pause(wanted time.Duration, err error, began time.Time) time.Dura
 	return wanted
 }
 
+// The line about a loop that works again, and its attribute with the warning that is over.
+const (
+	WorksAgain = "works again"
+	Warning    = "warning"
+)
+
 // errorLog logs when steps begin to fail, when they fail for another reason, and when they succeed
 // again.
 type errorLog struct {
@@ -100,7 +106,7 @@ type errorLog struct {
 func (e *errorLog) note(err error) {
 	switch {
 	case err == nil && !e.since.IsZero():
-		e.log.Info("works again", "after", time.Since(e.since).Round(time.Millisecond), "warning", e.failed)
+		e.log.Info(WorksAgain, "after", time.Since(e.since).Round(time.Millisecond), Warning, e.failed)
 		e.since, e.last = time.Time{}, ""
 	case err == nil:
 	case err.Error() != e.last:

@@ -81,7 +81,8 @@ func TestReadFaults(t *testing.T) {
 
 	for name, c := range map[string]struct{ file, text, want string }{
 		"a tab":        {"a.yaml", "jobs:\n\t- a\n", "a.yaml:2: is not YAML"},
-		"a wrong line": {"a.yaml", "name: a\n  b: c\n", "a.yaml:2: is not YAML: mapping values are not allowed"},
+		"a wrong line": {"a.yaml", "name: a\n  b: c\n", "a.yaml:2: is not YAML: a colon does not belong here"},
+		"an open list": {"a.yaml", "jobs: [", "a.yaml:1: is not YAML: a value is missing, or a bracket is not closed"},
 		"a name twice": {
 			"a.yaml", "name: a\nevery: 1s\nname: b\n", "a.yaml:3:1: name is given twice; the first is in line 1",
 		},

@@ -65,7 +65,22 @@ func (r *yamlReader) syntax(err error) error {
 		at.Line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
+	for said, plainly := range yamlFaults {
+		if strings.HasPrefix(text, said) {
+			text = plainly
+		}
+	}
 	return Faults{{at, "is not YAML: " + text}}
+}
+
+// yamlFaults are the parser's messages about common mistakes, in words for people.
+var yamlFaults = map[string]string{
+	"did not find expected node content":             "a value is missing, or a bracket is not closed",
+	"did not find expected ',' or ']'":               "a list that begins with [ is not closed by ]",
+	"did not find expected ',' or '}'":               "an object that begins with { is not closed by }",
+	"found unexpected end of stream":                 "a quotation mark is not closed",
+	"found character that cannot start any token":    "a text begins with a tab, @ or `; indent with spaces, and quote such a text",
+	"mapping values are not allowed in this context": "a colon does not belong here; check the indentation, or quote the text",
 }
 
 func (r *yamlReader) place(n *yaml.Node) Place { return Place{r.file, n.Line, n.Column} }

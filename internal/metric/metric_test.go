@@ -33,7 +33,9 @@ func full(most int) *metric.Metrics {
 	meter.Claimed.Add(7)
 	m.Pools(metric.Pool{Name: "trip", Meter: meter, Stats: func() sql.Pool { return sql.Pool{Most: 8, InUse: 1} }},
 		metric.Pool{Name: "pulse", Meter: new(sql.Meter)})
-	m.Cluster(func(context.Context) (read.Amounts, error) { return read.Amounts{Backlog: 5}, nil })
+	m.Cluster(func(context.Context) (metric.Amounts, error) {
+		return metric.Amounts{Amounts: read.Amounts{Backlog: 5}}, nil
+	})
 	m.Began(12 * time.Millisecond)
 	m.Ended(spec("a", "metrics"), run(job.Succeeded, time.Second))
 	m.Answered("GET", "/healthz", 200, time.Millisecond, false)
@@ -288,12 +290,12 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	m := metric.New("n", "v", 0)
 	asked := 0
-	m.Cluster(func(ctx context.Context) (read.Amounts, error) {
+	m.Cluster(func(ctx context.Context) (metric.Amounts, error) {
 		asked++
 		if _, bounded := ctx.Deadline(); !bounded {
 			t.Error("a scrape waits for ever")
 		}
-		return read.Amounts{}, fmt.Errorf("away")
+		return metric.Amounts{}, fmt.Errorf("away")
 	})
 
 	for range 3 {

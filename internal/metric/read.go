@@ -217,14 +217,20 @@ func (p pools) Collect(ch chan<- prometheus.Metric) {
 // Pools adds the counters of statements, transactions and runs.
 func (m *Metrics) Pools(p ...Pool) { m.own.MustRegister(pools(p)) }
 
+// Amounts is the state of the cluster at the moment of a scrape.
+type Amounts struct {
+	read.Amounts
+	Troubles map[job.AlertEvent]int // how many there are of each kind
+}
+
 // cluster reads the cluster's amounts of work from MySQL: at most once every clusterEvery, whatever
 // the number of scrapers.
 type cluster struct {
-	read func(context.Context) (read.Amounts, error)
+	read func(context.Context) (Amounts, error)
 
 	mu   sync.Mutex
 	at   time.Time
-	last read.Amounts
+	last Amounts
 	err  error
 }
 
@@ -241,12 +247,14 @@ var (
 			"counted to 10,000.")
 	executing = desc("cluster_executing_tasks",
 		"Started runs of the cluster; counted to 10,000.")
+	troubles = desc("cluster_troubles",
+		"Troubles of the cluster that need a person, by the event that alerts about them.", "event")
 	readable = desc("cluster_readable",
 		"1 if MySQL returned the cluster's amounts of work; otherwise they are absent.")
 )
 
 func (c *cluster) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{backlog, waiting, executing, readable} {
+	for _, d := range []*prometheus.Desc{backlog, waiting, executing, troubles, readable} {
 		ch <- d
 	}
 }
@@ -262,11 +270,15 @@ func (c *cluster) Collect(ch chan<- prometheus.Metric) {
 		set(backlog, float64(a.Backlog))
 		set(waiting, float64(a.Waiting))
 		set(executing, float64(a.Executing))
+		for _, event := range job.AlertTroubles() {
+			n := float64(a.Troubles[event])
+			ch <- prometheus.MustNewConstMetric(troubles, prometheus.GaugeValue, n, string(event))
+		}
 	}
 }
 
 // amounts returns the latest amounts, reading them if they are too old.
-func (c *cluster) amounts() (read.Amounts, error) {
+func (c *cluster) amounts() (Amounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.at.IsZero() || time.Since(c.at) >= clusterEvery {
@@ -279,6 +291,6 @@ func (c *cluster) amounts() (read.Amounts, error) {
 }
 
 // Cluster adds the gauges of the cluster's amounts of work.
-func (m *Metrics) Cluster(read func(context.Context) (read.Amounts, error)) {
+func (m *Metrics) Cluster(read func(context.Context) (Amounts, error)) {
 	m.own.MustRegister(&cluster{read: read})
 }

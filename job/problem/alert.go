@@ -7,6 +7,7 @@ var (
 	RecoveredAlone     = say("recovered_alone", "has only recovered, which reports the end of other events; name those events as well")
 	ThresholdUnused    = say("threshold_unused", "is given, but on does not include %s")
 	ChannelIsHeartbeat = say("channel_is_heartbeat", "%q is a heartbeat channel, which receives no alerts")
+	ChannelIsPager     = say("channel_is_pager", "%q is a PagerDuty channel, which gets no messages about started and succeeded runs")
 	HeartbeatOfChannel = say("heartbeat_of_channel", "is heartbeat, which receives no alerts, but the channel is of type %s and rules may use it; choose another name")
 	HeartbeatOfRules   = say("heartbeat_of_rules", "is heartbeat, which receives no alerts, but the channel is used by the rules %s")
 	RateTooLow         = say("rate_too_low", "%d messages a minute are too few for a heartbeat every %s; give at least %d, or a longer every")

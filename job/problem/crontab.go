@@ -3,6 +3,11 @@ package problem
 // Messages of an import about a crontab and its lines.
 var (
 	CrontabOverlap      = say("crontab_overlap", "cron starts a job even if its previous run has not ended; here such a due time is skipped (overlap: skip)")
+	CrontabMachine      = say("crontab_machine", "cron ran these lines on one machine; here each due time runs on any node. Work that belongs to a machine needs a selector, such as node=web-1")
+	CrontabNoTimeout    = say("crontab_no_timeout", "the jobs have no timeout: a run that hangs keeps its job from running again; give them one that is longer than any run")
+	CrontabSystemd      = say("crontab_systemd", "the command tests for /run/systemd/system: on a machine with systemd it does nothing, because a systemd timer does this work. Leave the line out, or remove the test and turn the timer off")
+	CrontabSleep        = say("crontab_sleep", "the command sleeps for a random time, which counts as running time; remove the sleep and set a jitter that is as long as the longest sleep")
+	CrontabOwnerNoMail  = say("crontab_owner_no_mail", "MAILTO: %s becomes the owner of the jobs below; it is no mail address, so no alert can be mailed to this owner; the output of every run is kept")
 	CrontabLastLine     = say("crontab_last_line", "the last line does not end with a line break: cron ignores such a line, but here it counts")
 	CrontabReturns      = say("crontab_returns", "lines end with a carriage return, which cron would pass to the commands; it is removed here")
 	CrontabGap          = say("crontab_gap", "when daylight saving begins, for example on %s, the %d times in the skipped hour become one due time; cron runs each of them")
@@ -28,6 +33,7 @@ var (
 	CrontabMail         = say("crontab_mail", "%s is only for mail, and no mail is sent")
 	CrontabUser         = say("crontab_user", "%s is set by the node to the user that the job runs as")
 	CrontabTZ           = say("crontab_tz", "TZ applies only to the commands; as with cron, it does not change when they are due (CRON_TZ does)")
+	CrontabLabel        = say("crontab_label", "is set to the name of the crontab; choose another label")
 	CrontabLiteral      = say("crontab_literal", "%s is taken literally, as with cron: $ has no special meaning in it")
 	CrontabTooLarge     = say("crontab_too_large", "is larger than %d KiB; import it in parts")
 	CrontabNotUTF8      = say("crontab_not_utf8", "is not valid UTF-8; is this a crontab?")
@@ -39,6 +45,6 @@ var (
 	ImportFileLeftOut = say("import_file_left_out", "is left out, because cron only reads files whose names consist of letters, digits, - and _; name the file to import it")
 	ImportLineLeftOut = say("import_line_left_out", "left out")
 	ImportOwner       = say("import_owner", "is the crontab of %s, and its jobs run as that user; --user names another one")
-	ImportZone        = say("import_zone", "the times are in %s, %s; --tz sets another time zone")
+	ImportZone        = say("import_zone", "the times are in %s, %s; --timezone sets another time zone")
 	ImportJobLeft     = say("import_job_left", "the job %s came from here, but its line is gone; the job continues until you delete it:  %s job rm %s")
 )

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -78,24 +79,34 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestPage holds the table of codes in docs/internals/codes.md against the sentences.
+var update = flag.Bool("update", false, "write docs/internals/codes.md")
+
+// TestPage holds docs/internals/codes.md against the sentences.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/internals/codes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 
-	table, last := "| Code | Message |\n|---|---|\n", ""
+	want, last := "# Codes of messages\n\nWritten by `go test ./job/problem -run TestPage -update`. "+
+		"[The API](../api.md#codes-of-messages) says where they appear.\n\n| Code | Message |\n|---|---|\n", ""
 	for _, s := range All() {
 		if s.Code() != last { // of several sentences with one code, the first
-			table += fmt.Sprintf("| `%s` | `%s` |\n", s.Code(), s)
+			want += fmt.Sprintf("| `%s` | `%s` |\n", s.Code(), s)
 		}
 		last = s.Code()
 	}
 
-	if !strings.Contains(string(page), "\n\n"+table) {
-		t.Errorf("docs/internals/codes.md lacks this table:\n%s", table)
+	const page = "../../docs/internals/codes.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/internals/codes.md differs from the sentences; run go test ./job/problem -run TestPage -update")
 	}
 }
 

@@ -41,7 +41,7 @@ test('what is new takes the place of nothing, and what is edited is what was rea
     return route.fulfill(stale);
   });
   for (const [path, name] of [['groups', 'New group'], ['secrets', 'New secret'], ['alerts/channels', 'New channel'], ['alerts/rules', 'New rule']]) {
-    await go('/activity/' + path, page);
+    await go((path.startsWith('alerts') ? '/' : '/settings/') + path, page);
     await button(name, page).first().click();
     await dialog.getByLabel('Name', { exact: true }).fill('there');
     if (path === 'secrets') await dialog.getByLabel('Value').fill('x');
@@ -49,14 +49,14 @@ test('what is new takes the place of nothing, and what is edited is what was rea
     await dialog.locator('.field.wrong').getByText('This name is already taken').waitFor();
     assert.equal(sent.pop()!.headers()['if-none-match'], '*', name);
   }
-  await go('/activity/alerts/channels', page);
+  await go('/alerts/channels', page);
   await button('Edit', page).click();
   await button('Save', page).click();
   await dialog.getByText('Someone else changed it in the meantime').waitFor();
   const version = (await cluster.api('GET', '/api/v1/alerts/channels')).items[0].version;
   assert.equal(sent.pop()!.headers()['if-match'], `"${version}"`);
   await page.unrouteAll();
-  await go('/activity/groups', page); // and so says the server
+  await go('/settings/groups', page); // and so says the server
   await button('New group', page).click();
   await dialog.getByLabel('Name', { exact: true }).fill('there');
   await button('Save', page).click();
@@ -70,7 +70,7 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   const { page, wrong, context } = await someone(), dialog = page.getByRole('dialog');
   await cluster.api('PUT', '/api/v1/alerts/channels/chat', { type: 'slack', url: 'https://chat.invalid/hook' });
   await cluster.api('PUT', '/api/v1/alerts/rules/many', { on: ['failed', 'failures', 'late_start'], failures: { count: 4, within: '2h' }, late_start: '5m', channels: ['chat'] });
-  await go('/activity/alerts/rules', page);
+  await go('/alerts/rules', page);
   await button('Edit', page).click();
   await dialog.getByLabel('Repeated failures').uncheck();
   await dialog.getByLabel('Started late').uncheck();
@@ -80,7 +80,7 @@ test('an event of a rule that is unticked takes along what was said of it; a sec
   assert.deepEqual([on, failures, late_start], [['failed'], undefined, undefined]);
   await cluster.api('PUT', '/api/v1/secrets/DB_PASSWORD', { value: 'the first', app: 'shop' });
   const secret = async () => (await cluster.api('GET', '/api/v1/secrets')).items[0], before = await secret();
-  await go('/activity/secrets', page);
+  await go('/settings/secrets', page);
   await button('Change the value of DB_PASSWORD', page).click();
   await dialog.getByLabel('Value').fill('the second');
   await button('Save', page).click();
@@ -191,7 +191,7 @@ test('who signs in comes back to where it was, and other tabs go on by themselve
 test('to resume the cluster and to cancel a backfill is asked first', limit, async () => {
   const { page, wrong, context } = await someone(), dialog = page.getByRole('dialog');
   await cluster.api('POST', '/api/v1/cluster/pause', { reason: 'disks' });
-  await go('/activity/pauses', page);
+  await go('/settings/pauses', page);
   await button('Resume', page).click();
   await dialog.getByText('Resume the whole cluster?').waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/pauses')).items.length, 1, 'nothing is done before it is confirmed');
@@ -245,7 +245,7 @@ test('older lines stay without a hole, or the list begins anew; what was loaded 
     const from = Number(new URL(route.request().url()).searchParams.get('cursor') ?? top);
     return route.fulfill({ json: { items: Array.from({ length: 50 }, (_, i) => ({ id: String(from - i), at: iso(Date.now()), who: `who ${from - i}`, action: 'run', kind: 'job' })), next: String(from - 50) } });
   });
-  await go('/activity', page);
+  await go('/audit', page);
   const rows = page.locator('tbody tr'), first = () => rows.first().innerText();
   await button('Show older', page).click();
   await until('two pages', async () => (await rows.count()) === 100);
@@ -378,7 +378,7 @@ test('a button keeps the focus while it works; what a dialog shows once stays, a
   assert.equal(n, 1);
   assert.equal(await press.evaluate((el) => el === document.activeElement), true);
 
-  await go('/activity/tokens', page);
+  await go('/settings/tokens', page);
   await button('New token', page).click();
   await dialog.getByLabel('Name').fill('shown-once');
   await button('Create token', page).click();
@@ -405,6 +405,7 @@ test('runs of a time and of a job by its name; many that are picked are looked a
   await page.waitForURL(new RegExp(`job_id=${r.job_id}`));
   await page.locator('.chip').getByText('sought').waitFor();
   await page.locator('table.runs tbody tr').first().waitFor();
+  await button('Other range…', page).click();
   await page.getByLabel('Scheduled from').fill('2027-01-01T10:00');
   await page.getByLabel('Scheduled from').blur();
   await page.waitForURL(/from=2027-01-01T09%3A00%3A00Z/); // the browser is in Berlin

@@ -47,7 +47,8 @@ test('add a job from an example, with a preview while typing, and see it fire li
   await page.getByRole('link', { name: 'Create the first job' }).click();
   await button('A command every 10 seconds').click();
   await page.getByLabel('Interval', { exact: true }).fill('2x');
-  await seen(/duration/i); // at the field, before anything is saved
+  await page.getByLabel('Interval', { exact: true }).blur();
+  await seen(/duration/i); // at the field once it was left, before anything is saved
   await page.getByLabel('Interval', { exact: true }).fill('2s');
   await page.getByText(/^every 2 seconds/).waitFor();
   assert.equal((await cluster.api('GET', '/api/v1/jobs')).items.length, 0, 'nothing is saved before it is confirmed');
@@ -131,9 +132,9 @@ test('backfill a range', limit, async () => {
   const j = await cluster.job({ name: 'daily', schedule: '0 * * * *', command: 'echo $GOCRONTAB_DUE' });
   await go(`/jobs/${j.id}`);
   await button('Backfill').first().click();
-  const dialog = page.getByRole('dialog'), from = await dialog.getByLabel('From').inputValue();
-  await dialog.getByLabel('From').fill(new Date(Date.parse(from.replace(' ', 'T') + ':00Z') - 3 * 3600_000).toISOString().slice(0, 16).replace('T', ' '));
-  await dialog.getByText(/^[345] scheduled times in this range/).waitFor();
+  const dialog = page.getByRole('dialog'), to = await dialog.getByLabel('To', { exact: true }).inputValue();
+  await dialog.getByLabel('From').fill(new Date(Date.parse(to.slice(0, 16) + ':00Z') - 4 * 3600_000).toISOString().slice(0, 16));
+  await dialog.getByText(/^[345] scheduled times will run/).waitFor();
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await page.waitForURL(/\/backfills/);
   await seen('done');
@@ -213,6 +214,7 @@ test('what jobs print and are called stays text', limit, async () => {
   assert.notEqual(await page.title(), 'run');
   assert.equal(await page.locator('main script, main img').count(), 0);
   await page.getByLabel('Search the output').fill('LAST');
+  await button('Only lines with matches').click();
   await until('one line is left', async () => (await out.locator('.l').count()) === 1);
   quiet();
 });
@@ -309,7 +311,7 @@ test('what is upcoming: lists, the week, the heat map with its herds, and the fe
 });
 
 test('alerts: a channel that is tested, a rule, and a silence', limit, async () => {
-  await go('/activity/alerts/channels');
+  await go('/alerts/channels');
   await button('New channel').first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).fill('ops chat');
@@ -317,16 +319,26 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.locator('.field.wrong').first().waitFor(); // at the field
   await dialog.getByLabel('URL').fill('https://chat.invalid/hook');
+  await dialog.getByRole('button', { name: 'Test', exact: true }).click(); // before it is saved
+  const refused = page.locator('.toast.bad').getByText('Test to "ops chat" failed');
+  await refused.waitFor();
+  assert.equal((await cluster.api('GET', '/api/v1/alerts/channels')).items.length, 0, 'a test saves nothing');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await button('Test').click();
-  await page.locator('.toast.bad').getByText('Test to "ops chat" failed').waitFor();
+  await until('both tests are told', async () => (await refused.count()) === 2);
+  await page.getByRole('row', { name: /ops chat/ }).getByText('failing', { exact: true }).waitFor({ timeout: 30_000 });
   await button('Rules').click();
   await button('New rule').first().click();
   await dialog.getByLabel('Name', { exact: true }).fill('nights');
   await dialog.getByLabel('Repeated failures').check();
   await dialog.getByLabel('ops chat').check();
   await dialog.getByLabel('Apps').fill('herd');
+  const sample = page.waitForResponse('**/api/v1/alerts/test-rule');
+  await dialog.getByRole('button', { name: 'Test', exact: true }).click();
+  const tested = (await (await sample).json()).channels;
+  assert.deepEqual(tested.map((c: { channel: string; sent: boolean }) => [c.channel, c.sent]), [['ops chat', false]]);
+  assert.equal((await cluster.api('GET', '/api/v1/alerts/rules')).items.length, 0, 'a test saves nothing');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   const { items } = await cluster.api('GET', '/api/v1/alerts/rules');
@@ -341,7 +353,7 @@ test('alerts: a channel that is tested, a rule, and a silence', limit, async () 
   await until('it is over', async () => (await cluster.api('GET', '/api/v1/alerts/silences')).items.length === 0);
   const counted = '**/api/v1/alerts/summary'; // a cluster on which too much went wrong once
   await page.route(counted, (route) => route.fulfill({ json: { firing: 0, deliveries: {}, lost: 3, template_failures: 1 } }));
-  await go('/activity/alerts');
+  await go('/alerts');
   await page.getByText('3 events were dropped because there were too many. A template failed once').waitFor();
   await page.unroute(counted);
   quiet();
@@ -354,6 +366,7 @@ test('in Chinese: the words of schedules, and what the server refuses', limit, a
   await v.page.locator('#f-schedule').fill('30 2 * * mon-fri');
   await v.page.getByText(/^每个工作日 02:30/).waitFor();
   await v.page.locator('#f-schedule').fill('61 * * * *');
+  await v.page.locator('#f-schedule').blur();
   await v.page.locator('.field.wrong').getByText('不在 0 与 59 之间', { exact: false }).waitFor();
   const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat');
   if (items[0]) {
@@ -369,8 +382,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 async function screens(): Promise<string[]> {
   const { items } = await cluster.api('GET', '/api/v1/jobs?name=heartbeat'), id = items[0].id;
   const runs = await cluster.api('GET', '/api/v1/runs?state=ended&limit=1');
-  return ['/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/upcoming?span=week', '/timeline', '/timeline/week', '/cluster',
-    '/activity', '/activity/alerts', '/activity/alerts/rules', '/activity/alerts/channels', '/activity/alerts/silences', '/activity/pauses', '/activity/calendars', '/activity/groups', '/activity/secrets', '/activity/tokens'];
+  return ['/', '/jobs', `/jobs/${id}`, `/jobs/${id}/definition`, `/jobs/${id}/versions`, `/jobs/${id}/why?at=${encodeURIComponent(runs.items[0].due)}`, `/jobs/${id}/edit`, '/jobs/new', '/runs', `/runs/${runs.items[0].id}`, '/upcoming', '/upcoming?span=week', '/timeline', '/timeline/slots', '/timeline/week', '/cluster',
+    '/audit', '/alerts', '/alerts/rules', '/alerts/channels', '/alerts/silences', '/settings/pauses', '/settings/calendars', '/settings/groups', '/settings/secrets', '/settings/tokens', '/settings', '/settings/retention'];
 }
 
 for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: true }, narrow: { narrow: true }, 'Chinese, dark, narrow': { zh: true, dark: true, narrow: true } })) {
@@ -384,9 +397,9 @@ for (const [name, looks] of Object.entries<Looks>({ light: {}, dark: { dark: tru
       if (over > 0) found.push(`${path}: ${over} pixels wider than the window`);
       if (looks.zh) {
         const h1 = await v.page.locator('h1').first().innerText();
-        if (/^(Jobs|Runs|Upcoming|Timeline|Cluster|Activity|New job)$/.test(h1)) found.push(`${path}: its title is English: ${h1}`);
+        if (/^(Overview|Jobs|Runs|Upcoming|Timeline|Cluster|Alerts|Audit|Settings|New job)$/.test(h1)) found.push(`${path}: its title is English: ${h1}`);
       }
-      if (looks.narrow && !['/jobs', '/jobs/new', '/runs', '/cluster', '/activity'].includes(path)) continue; // what is wide shows the same
+      if (looks.narrow && !['/', '/jobs', '/jobs/new', '/runs', '/timeline/slots', '/cluster', '/audit'].includes(path)) continue; // what is wide shows the same
       await v.page.evaluate(axe);
       const result = await v.page.evaluate(() => (window as any).axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
       for (const x of result.violations) found.push(`${path}: ${x.id}: ${x.nodes.slice(0, 2).map((n: { html: string; any: { message: string }[] }) => n.html.slice(0, 120) + ' ' + (n.any[0]?.message ?? '').slice(0, 120)).join(' | ')}`);

@@ -84,7 +84,7 @@ test('whoever presses again after no answer repeats the request; after an answer
   await dialog.waitFor({ state: 'detached' });
   told('bulk');
 
-  await go('/activity/tokens', page);
+  await go('/settings/tokens', page);
   await failFirst('**/api/v1/tokens', 503);
   const bodies: { name: string; expires?: string }[] = [];
   page.on('request', (r) => { if (r.method() === 'POST' && r.url().endsWith('/tokens')) bodies.push(r.postDataJSON()); });
@@ -108,7 +108,7 @@ test('whoever presses again after no answer repeats the request; after an answer
   await go(`/jobs/${j.id}`, page);
   await failFirst(`**/api/v1/jobs/${j.id}/backfill`, 503);
   await page.locator('.head').getByRole('button', { name: 'Backfill' }).click();
-  await dialog.getByLabel('From').fill(`${new Date().getFullYear() - 1}-01-01 00:00`); // there is a scheduled time in it
+  await dialog.getByLabel('From').fill(`${new Date().getFullYear() - 1}-01-01T00:00`); // there is a scheduled time in it
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
   await dialog.getByText('Try again.').waitFor();
   await dialog.getByRole('button', { name: 'Start backfill' }).click();
@@ -202,11 +202,11 @@ test('the page of a job hears that its app was paused, and goes on', limit, asyn
   await go(`/jobs/${j.id}`, page);
   await live(page);
   const status = (text: string) => page.locator('.head .badge', { hasText: text }).waitFor({ timeout: 20_000 });
-  await status('active');
+  await status('Has not run');
   await cluster.api('POST', '/api/v1/apps/quiet/pause', {});
-  await status('paused');
+  await status('Paused');
   await cluster.api('POST', '/api/v1/apps/quiet/resume', {});
-  await status('active');
+  await status('Has not run');
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -223,17 +223,6 @@ test('due times of a job are its own, and are asked for again after an error', l
   assert.ok(n >= 2);
   const is = await page.locator('.dues').innerText(), want = due.toISOString().slice(14, 19);
   assert.ok(is.includes(`:${want}`), `${want} in ${is}`);
-  assert.deepEqual(wrong, []);
-  await context.close();
-});
-
-test('one job that fails often does not hide the others', limit, async () => {
-  const { page, wrong, context } = await someone();
-  const [a, b] = await Promise.all(['often', 'once'].map((n) => cluster.job({ name: `fails ${n}`, ...yearly })));
-  const run = (id: string, i: number) => ({ id: `${id}-${i}`, job_id: id, job: 'x', app: 'default', due: new Date(Date.now() - 60_000 - i * 1000).toISOString(), attempt: 1, final: true, state: 'ended', outcome: 'failed', node: 'n', session: '', trigger: 'schedule', output_bytes: 0, output_truncated: false });
-  await page.route('**/api/v1/runs?outcome=failed*', (route) => route.fulfill({ json: route.request().url().includes('cursor=') ? { items: [run(b.id, 5000)] } : { items: Array.from({ length: 100 }, (_, i) => run(a.id, i)), next: 'more' } }));
-  await go('/jobs?q=fails', page);
-  await page.locator('.chip.bad', { hasText: 'Failing' }).getByText('2', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

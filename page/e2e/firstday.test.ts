@@ -213,7 +213,7 @@ test('a due time that failed runs again as that due time', limit, async () => {
   await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
   await dialog.getByRole('button', { name: 'Backfill part of the range' }).click();
   await dialog.getByRole('heading', { name: 'Backfill tells its due time' }).waitFor();
-  assert.match(await dialog.getByLabel('From').inputValue(), /:00:00$/);
+  assert.match(await dialog.getByLabel('From').inputValue(), /T\d\d:00$/);
   assert.equal(await dialog.getByLabel('To', { exact: true }).inputValue(), await dialog.getByLabel('From').inputValue());
   assert.equal(new URL(page.url()).search, '', 'a reload does not ask again');
   assert.deepEqual(wrong, []);
@@ -226,7 +226,7 @@ test('deleted jobs: which there were, their records and what they were', limit, 
   await cluster.api('POST', `/api/v1/jobs/${j.id}/run`, {});
   await until('it ran', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&state=ended`)).items[0]);
   await cluster.api('DELETE', `/api/v1/jobs/${j.id}`);
-  await go('/activity', page);
+  await go('/audit', page);
   await page.getByRole('button', { name: 'Deleted jobs' }).click();
   await page.getByRole('link', { name: 'gone for good' }).click();
   await page.getByRole('heading', { name: 'gone for good' }).waitFor();

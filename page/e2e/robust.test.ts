@@ -54,10 +54,12 @@ test('ten megabytes of lines: few of them exist, all can be reached and searched
   const top = await out.locator('.l .n').first().innerText();
   assert.match(await out.locator('.l').first().innerText(), new RegExp(`line ${top} of`), 'numbers are those of the lines');
   await page.getByLabel('Search the output').fill('Line 99999 ');
+  await until('it is jumped to', async () => (await out.locator('.l.spot').innerText().catch(() => '')).includes('line 99999 of'));
+  await page.getByRole('button', { name: 'Only lines with matches' }).click();
   await until('one line is left', async () => (await out.locator('.l').count()) === 1);
   assert.match(await out.innerText(), /99999\s+line 99999 of/);
   await page.getByLabel('Search the output').fill('very many');
-  await page.getByText('170,000 matching lines').waitFor();
+  await page.getByText('1 of 170,000').waitFor();
   assert.ok((await elements(page)) < 1500, `${await elements(page)} elements`);
   assert.ok((await answers(page)) < 3000);
   assert.deepEqual(wrong, []);
@@ -73,6 +75,7 @@ test('a line of ten megabytes, with and without wrapping', limit, async () => {
   await out.evaluate((el) => { el.scrollTop = el.scrollHeight; });
   await until('its end', async () => { await out.evaluate((el) => { el.scrollTop = el.scrollHeight; }); return /y end\s+2\s+the second/.test(await out.innerText()); });
   await page.getByLabel('Search the output').fill('needle');
+  await page.getByRole('button', { name: 'Only lines with matches' }).click();
   await until('the part with it is left', async () => { const n = await out.locator('.l').count(); return n >= 1 && n <= 2; });
   await page.getByLabel('Search the output').fill('');
   await page.getByLabel('Wrap long lines').click();
@@ -184,6 +187,43 @@ test('nodes die one after the other, then all: the page keeps what it shows, and
   const shown = async () => page.locator('.jobrow', { hasText: 'beat' }).locator('.bars').getAttribute('aria-label');
   const before = await shown();
   await until('it is live again', async () => (await shown()) !== before || (await page.locator('.jobrow', { hasText: 'beat' }).locator('.last').innerText()).includes('just now'), 60_000);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a large output with a gap: true line numbers, find in context, stderr, times and links to lines', limit, async () => {
+  const { page, wrong, context } = await someone();
+  const r = await run(`seq -f 'line %.0f of many, with some more words to make it longer' 1 40000; sleep .3; echo 'error: no such table' >&2; sleep .3; echo the end; exit 3`, { output: { keep: '256KiB', mark_stderr: true } });
+  await over(r.id);
+  await go(`/runs/${r.id}`, page);
+  const out = page.getByRole('log');
+  const numberOf = async (text: string) => Number(await out.locator('.l', { hasText: text }).locator('.n').innerText());
+
+  await page.locator('.notice pre').getByText('error: no such table').waitFor();
+  await out.locator('.l.err').getByText('error: no such table').waitFor();
+  assert.equal(await numberOf('error: no such table'), 40_001);
+  assert.equal(await numberOf('the end'), 40_002);
+
+  await page.getByLabel('Search the output').fill('of many');
+  await page.getByText(/^1 of /).waitFor();
+  await until('the first match', async () => (await out.locator('.l.spot .n').innerText().catch(() => '')) === '1');
+  await page.getByLabel('Search the output').press('Shift+Enter');
+  await until('the last match, with what is around it', async () => (await out.locator('.l.spot .n').innerText().catch(() => '')) === '40000');
+  assert.equal(await numberOf('the end'), 40_002);
+  await page.getByLabel('Search the output').fill('');
+
+  const gap = out.locator('.gap');
+  await until('the gap', async () => { await out.evaluate((el) => { el.scrollTop = el.scrollHeight / 2; }); return (await gap.count()) === 1; });
+  const [, left] = /, ([\d,]+) lines left out/.exec(await gap.innerText())!;
+  const before = await gap.evaluate((el) => el.closest('.out')!.querySelectorAll('.l').length);
+  assert.ok(before > 0 && Number(left.replace(/,/g, '')) > 30_000, left);
+
+  await page.getByRole('button', { name: 'Show times' }).click();
+  await out.locator('.l .time').getByText(/^\d\d:\d\d:\d\d\.\d{3}$/).first().waitFor();
+
+  await page.goto(page.url().split('#')[0] + '#L120');
+  await page.reload();
+  await until('the line of the link', async () => (await out.locator('.l.spot').innerText().catch(() => '')).includes('line 120 of'));
   assert.deepEqual(wrong, []);
   await context.close();
 });

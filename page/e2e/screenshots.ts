@@ -43,9 +43,9 @@ try {
 
   const screens: Record<string, string> = {
     jobs: '/jobs', job: `/jobs/${ids.flaky}`, definition: `/jobs/${ids['nightly backup']}/definition`, versions: `/jobs/${ids.mirror}/versions`, run: `/runs/${failed.id}`, runs: '/runs',
-    editor: `/jobs/${ids['move the clocks']}/edit`, new: '/jobs/new', import: '/jobs/import', cluster: '/cluster', timeline: '/timeline', week: '/timeline/week', upcoming: '/upcoming?span=day', activity: '/activity',
-    alerts: '/activity/alerts', rules: '/activity/alerts/rules', channels: '/activity/alerts/channels', settings: '/settings', why: `/jobs/${ids.flaky}/why?at=${encodeURIComponent(failed.due)}`,
-    pauses: '/activity/pauses', calendars: '/activity/calendars/china', groups: '/activity/groups', secrets: '/activity/secrets', tokens: '/activity/tokens',
+    editor: `/jobs/${ids['move the clocks']}/edit`, new: '/jobs/new', import: '/jobs/import', cluster: '/cluster', timeline: '/timeline', week: '/timeline/week', upcoming: '/upcoming?span=day', audit: '/audit', overview: '/', night: '/timeline/slots',
+    alerts: '/alerts', rules: '/alerts/rules', channels: '/alerts/channels', settings: '/settings', why: `/jobs/${ids.flaky}/why?at=${encodeURIComponent(failed.due)}`,
+    pauses: '/settings/pauses', calendars: '/settings/calendars/china', groups: '/settings/groups', secrets: '/settings/secrets', tokens: '/settings/tokens',
   };
   const ways: Record<string, Looks> = { light: {}, dark: { dark: true }, narrow: { narrow: true }, zh: { zh: true } };
   const shown: [file: string, screen: string, looks: Looks][] = everything

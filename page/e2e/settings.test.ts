@@ -189,6 +189,7 @@ test('the rule of the cluster: errors at the field, what would change, and then 
   await go(`/jobs/${j.id}/edit`, page);
   await page.getByText('Retention').first().click();
   await page.locator('#f-keep-runs').fill('zero');
+  await page.locator('#f-keep-runs').blur();
   await page.locator('.field.wrong #f-keep-runs').waitFor();
   await page.locator('#f-keep-runs').fill('500');
   await page.getByText('Only the latest 500 scheduled times are kept').waitFor();

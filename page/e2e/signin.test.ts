@@ -138,7 +138,7 @@ test('who is signed in is listed, and one browser signs another one out; its ope
   const made = await cluster.api('POST', '/api/v1/tokens', { name: 'ann', role: 'viewer' });
   const [admin, ann] = [await visitor(browser), await visitor(browser)];
   await signIn(admin.page);
-  await ann.page.goto(home() + '/activity/logins');
+  await ann.page.goto(home() + '/settings/logins');
   await ann.page.getByLabel('Token').fill(made.token);
   await ann.page.getByRole('button', { name: 'Sign in', exact: true }).click();
   const hers = ann.page.locator('main tbody tr');
@@ -146,7 +146,7 @@ test('who is signed in is listed, and one browser signs another one out; its ope
   assert.equal(await hers.count(), 1, 'she sees her own');
   await hers.getByText('this browser').waitFor();
 
-  await admin.page.goto(home() + '/activity/logins');
+  await admin.page.goto(home() + '/settings/logins');
   await admin.page.getByRole('heading', { name: 'Signed-in browsers' }).waitFor();
   const row = admin.page.locator('main tbody tr', { hasText: 'ann' });
   await row.getByRole('button', { name: 'Sign out' }).click();

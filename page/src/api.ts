@@ -40,6 +40,9 @@ const keyName = 'login-key';
 const loginKey = () => localStorage.getItem(keyName) ?? '';
 const loginHeader = 'X-Gocrontab-Login';
 
+/** Whether somebody has signed in here. The node may have ended it since. */
+export const hasSignIn = () => loginKey() !== '';
+
 /** The headers without which the cookie is worth nothing. */
 export const credentials = (): Record<string, string> => (loginKey() ? { [loginHeader]: loginKey() } : {});
 
@@ -210,8 +213,9 @@ export function mayAnywhere(role: 'operator' | 'admin'): boolean {
 
 export async function whoAmI() {
   try {
+    const clock = Number.isFinite(least) ? undefined : askCluster().catch(() => undefined); // screens count time from the beginning
     const m = await get<Me>('/api/v1/me');
-    if (!Number.isFinite(least)) await askCluster().catch(() => undefined); // screens count time from the beginning
+    await clock;
     me.value = m;
   } catch (err) {
     if (err instanceof Problem && err.status === 401) me.value = null;

@@ -2,14 +2,18 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { askCluster, clockOff, get, me, noResponse, now, post, Problem, reloadIfReachable, signedIn, signOut, unreachable, whoAmI } from './api';
+import { askCluster, clockOff, get, hasSignIn, me, noResponse, now, post, Problem, reloadIfReachable, signedIn, signOut, unreachable, whoAmI } from './api';
 import { choose, lang, t, type Text } from './i18n';
 import { following, pace, setFollowing } from './live';
 import { Button, complain, dialog, Dialog, Empty, Loading, ProblemBox, Toasts } from './parts/basic';
+import { counts, readCounts } from './parts/counts';
 import { Icon, Mark, type IconName } from './parts/icon';
-import { openPalette } from './parts/palette';
+import { followKeys } from './parts/keys';
+import { nav, type NavItem } from './parts/nav';
+import { openPalette, visited } from './parts/palette';
 import { go, here, Link } from './router';
 import { Jobs } from './screens/jobs';
+import { Overview } from './screens/overview';
 import { flipTheme, theme } from './theme';
 import { coarse, inUTC, myZone } from './time';
 import type { Cluster, Pause } from './types';
@@ -27,7 +31,8 @@ const Import = lazy(() => parts.import().then((m) => m.Import));
 const Runs = lazy(() => parts.runs().then((m) => m.Runs));
 const RunScreen = lazy(() => parts.run().then((m) => m.RunScreen));
 const ClusterScreen = lazy(() => parts.cluster().then((m) => m.ClusterScreen));
-const Activity = lazy(() => parts.activity().then((m) => m.Activity));
+const Audit = lazy(() => parts.activity().then((m) => m.Audit));
+const Alerts = lazy(() => parts.alerts().then((m) => m.Alerts));
 const Upcoming = lazy(() => parts.upcoming().then((m) => m.Upcoming));
 const Settings = lazy(() => parts.settings().then((m) => m.Settings));
 const Timeline = lazy(() => parts.timeline().then((m) => m.Timeline));
@@ -36,20 +41,11 @@ const Timeline = lazy(() => parts.timeline().then((m) => m.Timeline));
 const cluster = signal<Cluster | undefined>(undefined);
 const pauses = signal<Pause[]>([]);
 
-const nav: { to: string; text: Text; icon: IconName }[] = [
-  { to: '/jobs', text: 'Jobs', icon: 'jobs' },
-  { to: '/runs', text: 'Runs', icon: 'runs' },
-  { to: '/upcoming', text: 'Upcoming', icon: 'upcoming' },
-  { to: '/timeline', text: 'Timeline', icon: 'timeline' },
-  { to: '/cluster', text: 'Cluster', icon: 'cluster' },
-  { to: '/activity', text: 'Activity', icon: 'activity' },
-  { to: '/settings', text: 'Settings', icon: 'settings' },
-];
-
 function screen(path: string): JSX.Element {
   const [, first = '', second, third] = path.split('/').map(decode);
   switch (first) {
-    case '': case 'jobs':
+    case '': return <Overview />;
+    case 'jobs':
       if (second === 'new' && !third) return <Editor key={`new-${here.value.search.get('from')}`} />;
       if (second === 'import' && !third) return <Import />;
       if (second && third === 'edit') return <Editor key={second} id={second} />;
@@ -59,11 +55,25 @@ function screen(path: string): JSX.Element {
     case 'upcoming': return <Upcoming />;
     case 'timeline': return <Timeline tab={second ?? 'runs'} />;
     case 'cluster': return <ClusterScreen />;
-    case 'settings': return <Settings />;
-    case 'activity': return <Activity tab={second ?? 'audit'} item={third} />;
+    case 'alerts': return <Alerts item={second} />;
+    case 'audit': return <Audit />;
+    case 'settings': return <Settings tab={second} item={third} />;
+    case 'activity': return <Moved to={movedTo(second, third)} />;
   }
-  return <Empty icon="question" title={t('Page not found')}><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  return <Empty icon="question" title={t('Page not found')}><Link class="button" to="/">{t('Overview')}</Link></Empty>;
 }
+
+/** Where the parts of "Activity" are now, which links in old messages and bookmarks still name. */
+function movedTo(tab = 'audit', item?: string): string {
+  const at = tab === 'audit' || tab === 'alerts' ? `/${tab}` : `/settings/${tab}`;
+  return at + (item ? `/${encodeURIComponent(item)}` : '');
+}
+
+function Moved({ to }: { to: string }) {
+  useEffect(() => go(to + location.search + location.hash, 'replace'), [to]);
+  return <Loading />;
+}
+
 const decode = (s: string) => { try { return decodeURIComponent(s); } catch { return s; } };
 
 export function App() {
@@ -74,30 +84,24 @@ export function App() {
   useEffect(() => {
     const ask = () => (here.value.path === backFromProvider ? fromProvider() : whoAmI()).then(() => setFailed(undefined), (err) => { setFailed(err); if (me.value === undefined) setTimeout(ask, 3000); });
     void ask();
-    const key = (e: KeyboardEvent) => {
-      const typing = /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as HTMLElement).tagName);
-      if ((e.key === 'k' && (e.ctrlKey || e.metaKey)) || (e.key === '/' && !typing && !e.ctrlKey && !e.altKey)) {
-        e.preventDefault();
-        if (me.value && !dialog.value) openPalette();
-      }
-    };
-    addEventListener('keydown', key);
+    const offKeys = followKeys();
     const looks = () => { if (!document.hidden && me.value === null) void whoAmI().catch(() => undefined); }; // perhaps signed in elsewhere
     document.addEventListener('visibilitychange', looks);
-    return () => { removeEventListener('keydown', key); document.removeEventListener('visibilitychange', looks); };
+    return () => { offKeys(); document.removeEventListener('visibilitychange', looks); };
   }, []);
   useEffect(() => {
     if (!me.value) return;
     setWas(true);
-    const prefetch = setTimeout(() => { for (const load of Object.values(parts)) load().catch(() => undefined); }, 3000);
+    const prefetch = setTimeout(() => { for (const load of Object.values(parts)) load().catch(() => undefined); }, 1000);
     const to = sessionStorage.getItem(leftFor);
     sessionStorage.removeItem(leftFor);
-    if (here.value.path === '/') go(to && /^\/[^/\\]/.test(to) ? to : '/jobs', 'replace'); // a path of this page and nothing else
+    if (here.value.path === '/' && to && /^\/[^/\\]/.test(to)) go(to, 'replace'); // a path of this page and nothing else
     return () => clearTimeout(prefetch);
   }, [me.value]);
   const came = useRef(here.value.path);
   useEffect(() => {
     setMenu(false);
+    visited(here.value.path);
     if (came.current === here.value.path) return;
     came.current = here.value.path; // who reads by ear or by keyboard goes on at the beginning of the new screen
     document.getElementById('main')?.focus({ preventScroll: true });
@@ -107,7 +111,7 @@ export function App() {
     const look = async () => {
       if (document.hidden || !me.value) return;
       try {
-        cluster.value = await askCluster();
+        await Promise.all([askCluster().then((c) => { cluster.value = c; }), readCounts()]);
         pauses.value = (await get<{ items: Pause[] }>('/api/v1/pauses')).items.filter((p) => p.scope !== 'job' && !p.ended);
       } catch { /* the banner says so */ }
     };
@@ -116,10 +120,10 @@ export function App() {
     return () => clearInterval(timer);
   }, [!!me.value]);
 
-  if (me.value === undefined) return <div class="entry">{failed ? <div class="card"><Brand /><ProblemBox problem={failed} /></div> : <Loading rows={2} />}</div>;
+  if (me.value === undefined && (failed || !hasSignIn())) return <div class="entry">{failed ? <div class="card"><Brand /><ProblemBox problem={failed} /></div> : <Loading rows={2} />}</div>;
   if (me.value === null && !was) return <div class="entry"><SignIn /><Toasts /></div>;
 
-  const path = here.value.path, active = path === '/' ? '/jobs' : '/' + path.split('/')[1];
+  const path = here.value.path, active = '/' + path.split('/')[1];
   return (
     <div class="frame">
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('Skip to content')}</a>
@@ -134,13 +138,13 @@ export function App() {
         <Brand />
         <button class="item find" onClick={openPalette}><Icon name="search" />{t('Search')}<kbd>/</kbd></button>
         <nav aria-label={t('Navigation')}>
-          {nav.map((n) => <Link key={n.to} class="item" to={n.to} aria-current={active === n.to ? 'page' : undefined}><Icon name={n.icon} />{t(n.text)}</Link>)}
+          {nav.map((n) => <NavLink key={n.to} item={n} current={active === n.to} />)}
         </nav>
         <Foot />
       </aside>
       <main id="main" tabIndex={-1}>
         <Banners />
-        <Boundary key={path.split('/').slice(0, 3).join('/')}><Suspense fallback={<Loading />}>{screen(path)}</Suspense></Boundary>
+        <Boundary key={path.split('/').slice(0, 3).join('/')}>{me.value === undefined ? <Loading rows={8} /> : <Suspense fallback={<Loading />}>{screen(path)}</Suspense>}</Boundary>
       </main>
       {dialog.value && <Over f={dialog.value} />}
       {me.value === null && <Dialog title={t('You were signed out')}><SignIn over /></Dialog>}
@@ -161,7 +165,18 @@ class Boundary extends Component<{ children: ComponentChildren }, { error?: Erro
 }
 
 const Over = ({ f }: { f: () => JSX.Element }) => f();
-const Brand = () => <Link class="brand" to="/jobs"><Mark />go-crontab</Link>;
+
+function NavLink({ item: n, current }: { item: NavItem; current: boolean }) {
+  const c = counts.value, b = c && n.badge?.(c);
+  return (
+    <Link class="item" to={n.to} aria-current={current ? 'page' : undefined}>
+      <Icon name={n.icon as IconName} />{t(n.text)}
+      {b && b.n > 0 && <span class={`tail n ${b.tone}`} title={t(b.text, { n: b.n })}>{b.n > 999 ? '999+' : b.n}{b.n <= 999 && b.atLeast && '+'}<span class="unseen"> {t(b.text, { n: b.n })}</span></span>}
+    </Link>
+  );
+}
+
+const Brand = () => <Link class="brand" to="/"><Mark />go-crontab</Link>;
 
 const paceText: Record<string, Text> = { live: 'Live', asking: 'Live', paused: 'Paused', stale: 'No response' };
 const PaceDot = () => <span class={`pace ${pace.value}`} role="img" aria-label={t(paceText[pace.value])} title={t(paceText[pace.value])} />;
@@ -208,7 +223,7 @@ function Banners() {
             <b>{p.scope === 'cluster' ? t('The whole cluster is paused') : t('The app {app} is paused', { app: p.app ?? '' })}</b>
             {p.reason && <>: <bdi>{p.reason}</bdi></>}{p.by && ` (${p.by})`}
           </span>
-          <Link to="/activity/pauses">{t('Show pauses')}</Link>
+          <Link to="/settings/pauses">{t('Show pauses')}</Link>
         </div>
       ))}
       {Math.abs(off) > 30_000 && (

@@ -101,7 +101,8 @@ export interface Asked<T> {
 export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
   const [state, set] = useState<{ path: string | null; data?: T; etag: string; problem?: Problem }>({ path: null, etag: '' });
   const current = useRef<{ path: string | null; stop?: AbortController; soon?: number; busy: boolean; again: boolean; asked: number }>({ path: null, busy: false, again: false, asked: 0 });
-  const every = o.every ?? 5000;
+  const every = o.every ?? 5000, read = useRef(o.read);
+  read.current = o.read; // it may know more than the path, such as a range that ends now
 
   const reload = useCallback(async () => {
     const c = current.current;
@@ -112,7 +113,7 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
     c.stop = stop;
     c.asked = performance.now();
     try {
-      const { data, etag }: Answer<T> = await (o.read ? o.read(asked, stop.signal) : call<T>(asked, { signal: stop.signal }));
+      const { data, etag }: Answer<T> = await (read.current ? read.current(asked, stop.signal) : call<T>(asked, { signal: stop.signal }));
       if (c.path === asked && !stop.signal.aborted) set({ path: asked, data, etag });
     } catch (err) {
       if (c.path === asked && !stop.signal.aborted) {

@@ -80,7 +80,8 @@ export function instantOf(wall: string, zone = zoneShown()): string | null {
 }
 
 /** Instants in a text of the server, as the page shows them. */
-export const inZone = (text: string) => text.replace(/\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z| UTC\b)/g, (_, day, time) => stamp(`${day}T${time}Z`));
+export const inZone = (text: string, zone = zoneShown()) =>
+  text.replace(/\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z| UTC\b)/g, (_, day, time) => stamp(`${day}T${time}Z`, zone));
 
 const unit = (n: number, digits: number) => String(+n.toFixed(digits));
 const units = { en: { ms: 'ms', s: 's', m: 'm', h: 'h', d: 'd', y: 'y' }, zh: { ms: '毫秒', s: '秒', m: '分', h: '小时', d: '天', y: '年' } };
@@ -121,3 +122,6 @@ export function size(bytes: number): string {
   while (n >= 1024 && i < 4) { n /= 1024; i++; }
   return `${unit(n, 1)} ${['KiB', 'MiB', 'GiB', 'TiB', 'PiB'][i]}`;
 }
+
+/** Durations with fractions in a text of the server, as the page shows them. */
+export const inSpans = (text: string) => text.replace(/\b(?:\d+h)?(?:\d+m)?\d+\.\d+m?s\b/g, (d) => span(milliseconds(d)!));

@@ -46,6 +46,7 @@ export interface AlertChannel {
   updated_by: string;
   error?: string;
   held?: string;
+  failing?: ChannelFailing;
 }
 
 export interface AlertEmail {
@@ -58,7 +59,7 @@ export interface AlertEmail {
   to_owner?: boolean;
 }
 
-export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew';
+export type AlertEvent = 'failed' | 'recovered' | 'lost' | 'late_start' | 'late_finish' | 'never_ran' | 'failures' | 'node_gone' | 'backlog' | 'clock_skew' | 'duplicate_names' | 'folder_refused' | 'expiring' | 'oidc_unreachable' | 'backup_old' | 'started' | 'succeeded';
 
 export interface AlertFailing {
   count: number;
@@ -82,6 +83,11 @@ export interface AlertItem {
   at: string;
   since: string;
   seen: number;
+  due?: string;
+  zone?: string;
+  output?: string;
+  url?: string;
+  command?: string;
 }
 
 export interface AlertOverdue {
@@ -221,14 +227,22 @@ export interface Backfill {
   parallel: number;
   missing: boolean;
   state: 'running' | 'done' | 'cancelled';
+  health: 'running' | 'failing' | 'succeeded' | 'failed' | 'cancelled' | 'unknown';
   total: number;
   planned: number;
   left_out: number;
   ended: number;
+  failed: number;
   outcomes: Record<string, number>;
   who?: string;
   created: string;
   updated: string;
+}
+
+export interface BackfillDue {
+  due: string;
+  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'left_out' | 'planned' | 'cancelled' | 'no_record';
+  run?: Run;
 }
 
 export interface BackfillStatus {
@@ -237,6 +251,11 @@ export interface BackfillStatus {
   total: number;
   planned: number;
   left_out: number;
+}
+
+export interface Backup {
+  at: string;
+  next_within: string;
 }
 
 export interface Began {
@@ -303,6 +322,11 @@ export interface CalendarItem {
   updated: string;
 }
 
+export interface Capture {
+  keep?: Size;
+  mark_stderr?: boolean;
+}
+
 export interface Change {
   field: string;
   was?: unknown;
@@ -312,6 +336,12 @@ export interface Change {
 export interface ChangeNote {
   at: string;
   by?: string;
+}
+
+export interface ChannelFailing {
+  tries: number;
+  since: string;
+  said?: string;
 }
 
 export interface ChannelTest {
@@ -336,7 +366,20 @@ export interface Cluster {
   schema: number;
   session_expiry?: string;
   sessions: Session[];
+  backup?: Backup;
   folders?: Folder[];
+}
+
+export interface Counts {
+  now: string;
+  failing_jobs: number;
+  at_least?: boolean;
+  running: number;
+  firing_alerts: number;
+  unsent_messages?: number;
+  nodes_ready: number;
+  nodes: number;
+  nodes_gone: number;
 }
 
 export interface Crontab {
@@ -407,6 +450,7 @@ export interface Definition {
   misfire: Misfire;
   retry?: Retry;
   keep?: Keep;
+  output?: Capture;
   on_lost: string;
   ping?: Ping;
 }
@@ -572,6 +616,15 @@ export interface Group {
   updated: string;
 }
 
+export interface HTTPAnswer {
+  status: number;
+  proto?: string;
+  headers?: string[][];
+  connected_ms?: number;
+  first_byte_ms?: number;
+  complete_ms?: number;
+}
+
 export interface HTTPCall {
   method?: string;
   url: string;
@@ -604,6 +657,18 @@ export interface Handler {
   reason?: string;
   by?: string;
   since?: string;
+}
+
+export interface Health {
+  code: 'broken' | 'failing' | 'late' | 'waiting' | 'paused' | 'running' | 'ok' | 'never';
+  text: string;
+  failures?: number;
+  at_least?: boolean;
+  outcome?: string;
+  run_id?: string;
+  since?: string;
+  scope?: Scope;
+  by?: string;
 }
 
 export interface Import {
@@ -666,11 +731,13 @@ export interface Job {
   misfire: Misfire;
   retry?: Retry;
   keep?: Keep;
+  output?: Capture;
   on_lost: 'fail' | 'rerun' | '';
   ping?: Ping;
   paused: boolean;
   pause?: Pause;
   status: Status;
+  health?: Health;
   error?: string;
   version: number;
   next_due?: string;
@@ -679,12 +746,69 @@ export interface Job {
   updated: string;
   warnings?: Message[];
   waiting?: JobWait[];
+  last_runs?: LastRun[];
 }
 
 export interface JobMention {
   id: string;
   app: string;
   name: string;
+}
+
+export interface JobSlots {
+  job_id: string;
+  job: string;
+  app: string;
+  timezone?: string;
+  total: number;
+  holes: number;
+  slots?: Slot[];
+  buckets?: SlotBucket[];
+  uncounted?: boolean;
+}
+
+export interface JobStat {
+  job_id: string;
+  job: string;
+  app: string;
+  runs: number;
+  succeeded: number;
+  failed: number;
+  lost: number;
+  killed: number;
+  missed: number;
+  skipped: number;
+  success_rate?: number;
+  duration_p50_ms?: number;
+  duration_p95_ms?: number;
+  deleted?: boolean;
+  health?: Health;
+  last_failure?: LastFailure;
+}
+
+export interface JobStats {
+  now: string;
+  from: string;
+  counted_from: string;
+  failures_from: string;
+  cut: boolean;
+  totals: JobStatsTotals;
+  items: JobStat[];
+  truncated: boolean;
+}
+
+export interface JobStatsTotals {
+  running: number;
+  jobs: number;
+  failed_jobs: number;
+  failing_jobs: number;
+  runs: number;
+  succeeded: number;
+  failed: number;
+  lost: number;
+  missed: number;
+  skipped: number;
+  success_rate?: number;
 }
 
 export interface JobWait {
@@ -702,6 +826,32 @@ export interface Keep {
   runs?: number;
   bytes?: Size;
   failures?: Duration;
+}
+
+export interface LastFailure {
+  run_id: string;
+  due: string;
+  ended?: string;
+  node?: string;
+  outcome: Outcome;
+  reason_code?: string;
+  reason?: string;
+  exit_code?: number;
+  last_line?: string;
+  recovered?: string;
+}
+
+export interface LastRun {
+  id: string;
+  due: string;
+  count?: number;
+  started?: string;
+  ended?: string;
+  state: 'running' | 'ended';
+  outcome?: Outcome;
+  attempt: number;
+  final: boolean;
+  trigger: 'schedule' | 'manual' | 'backfill';
 }
 
 export interface Limits {
@@ -801,6 +951,8 @@ export interface Node {
   prepared: number;
   executing: number;
   slots: number;
+  gone?: string;
+  lost_runs?: number;
   sessions: NodeSession[];
 }
 
@@ -813,7 +965,7 @@ export interface NodeSession {
   beat_age_ms: number;
 }
 
-export type NodeState = 'ready' | 'cordoning' | 'cordoned' | 'draining' | 'drained' | 'stopping' | 'silent' | 'absent';
+export type NodeState = 'ready' | 'cordoning' | 'cordoned' | 'draining' | 'drained' | 'stopping' | 'silent' | 'absent' | 'gone' | 'left';
 
 export interface Outage {
   from?: string;
@@ -830,13 +982,19 @@ export interface Output {
   next: number;
   bytes: number;
   text: string;
+  pieces?: OutputEvent[];
+  pending?: boolean;
+  marks_stderr?: boolean;
+  http?: HTTPAnswer;
 }
 
 export interface OutputEvent {
   from: number;
   next: number;
+  line?: number;
   text?: string;
   bytes?: string;
+  stamps?: number[][];
 }
 
 export type Overlap = 'skip' | 'queue' | 'replace' | 'allow';
@@ -884,6 +1042,26 @@ export interface Requested {
   request: string;
 }
 
+export interface Rerun {
+  dry_run: boolean;
+  started: number;
+  refused: number;
+  request?: string;
+  items: RerunItem[];
+  next?: string;
+}
+
+export interface RerunItem {
+  run_id: string;
+  job_id?: string;
+  app?: string;
+  name?: string;
+  due?: string;
+  outcome?: Outcome;
+  result: 'changed' | 'refused';
+  why?: Message;
+}
+
 export interface Retention {
   scope: Scope;
   app?: string;
@@ -925,6 +1103,17 @@ export interface Rotated {
   failed: FailedSecret[];
 }
 
+export interface RuleTest {
+  channels: RuleTestChannel[];
+}
+
+export interface RuleTestChannel {
+  channel: string;
+  sent: boolean;
+  said: string;
+  took_ms: number;
+}
+
 export interface Run {
   id: string;
   job_id: string;
@@ -943,6 +1132,7 @@ export interface Run {
   reason_code?: string;
   reason?: string;
   exit_code?: number;
+  http_status?: number;
   signal?: string;
   node: string;
   session: string;
@@ -1012,6 +1202,32 @@ export interface Silence {
 }
 
 export type Size = string;
+
+export interface Slot {
+  due: string;
+  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'ahead' | 'hole';
+  run_id?: string;
+  attempt?: number;
+  node?: string;
+  reason_code?: string;
+  again?: Outcome;
+}
+
+export interface SlotBucket {
+  from: string;
+  to: string;
+  total: number;
+  states: Record<string, number>;
+  worst?: Slot;
+}
+
+export interface Slots {
+  from: string;
+  to: string;
+  now: string;
+  items: JobSlots[];
+  next?: string;
+}
 
 export interface Stats {
   now: string;

@@ -59,6 +59,7 @@ export const reasons: Record<string, Patterns> = {
   pids_limit: [[/^limits\.pids \((\d+)\) refused it a new process (\d+) times$/, '有 $2 次因 limits.pids（$1）不能创建进程'], [none, '因 limits.pids 不能创建进程']],
   processes_ended: [[/^it left background processes, and the node stopped them$/, '仍有后台进程在运行，已结束它们']],
   processes_killed: [[/^it left processes outside its process group, and the node killed them$/, '有脱离进程组的进程仍在运行，已终止它们']],
+  output_cut: [[/^most of its output was not kept, because (.+)$/, '大部分输出未能保留：$1'], [none, '大部分输出未能保留']],
   output_held: [[/^a background process still has the output open$/, '后台进程仍占用输出']],
 
   http_status: [[/^HTTP (\d+)( [A-Za-z' -]+)?, expected (.+)$/, 'HTTP $1$2，应为 $3'], [none, 'HTTP 状态不符合预期']],
@@ -123,12 +124,14 @@ export const waits: Record<string, Patterns> = {
 
 // What alerts say. What is not here is a reason of a run.
 export const alerts: Patterns = [
-  [/^(.+?), due (\S+), (.+)$/s, '$1，到期 $2，$~3'],
   [/^(.+?): (\d+) due times from (\S+) on (.+)$/s, '$1：自 $3 起的 $2 个计划时间，$~4'],
   [/^(failed|timed out|was killed|was lost|was missed|were missed)( after \d+ attempts)?: (.+)$/s, '$~1$~2：$~3'],
+  [/^(\S+\/.+?) (failed|timed out|was killed|was lost|was missed)( after \d+ attempts)?: (.+)$/s, '$1 $~2$~3：$~4'],
+  [/^(\S+\/.+?) (failed|timed out|was killed|was lost|was missed|succeeded|started)( after \d+ attempts)?$/, '$1 $~2$~3'],
+  [/^(\S+\/.+?) (started \S+ late|ended \S+ after its due time .*|has not started and is .*|has not ended .*)$/, '$1：$~2'],
   [/^(failed|timed out|was killed|was lost|was missed|were missed)( after \d+ attempts)$/, '$~1$~2'],
   [/^ after (\d+) attempts$/, '（第 $1 次尝试后）'],
-  [/^failed$/, '失败'], [/^timed out$/, '超时'], [/^was killed$/, '被终止'], [/^was lost$/, '丢失'], [/^(?:was|were) missed$/, '错过'],
+  [/^failed$/, '失败'], [/^succeeded$/, '成功'], [/^started$/, '已启动'], [/^timed out$/, '超时'], [/^was killed$/, '被终止'], [/^was lost$/, '丢失'], [/^(?:was|were) missed$/, '错过'],
   [/^started (\S+) late$/, '启动延迟 $1'],
   [/^ended (\S+) after its due time \((\S+)\)$/, '$1 后才结束（$2）'],
   [/^has not started and is (\S+) late$/, '尚未启动，已迟 $1'],
@@ -137,5 +140,13 @@ export const alerts: Patterns = [
   [/^(\d+) due times are overdue by more than (\S+)$/, '有 $1 个计划时间逾期超过 $2'],
   [/^the node (\S+) stopped responding at (\S+) and has not returned$/, '节点 $1 于 $2 失去响应，尚未恢复'],
   [/^the clock of the node (\S+) differs from MySQL's by (\S+) \(.*$/, '节点 $1 的时钟与 MySQL 相差 $2'],
+  [/^(\d+) live nodes are named (\S+): (.+)$/s, '有 $1 个在线节点同名 $2：$3'],
+  [/^the node (\S+) cannot apply the folder (\S+): (.+)$/s, '节点 $1 无法应用文件夹 $2：$3'],
+  [/^the last backup was made at (\S+), and the next one was expected within (\S+)$/, '上次备份于 $1，下一次备份应在 $2 内完成'],
+  [/^the token (.+) expires at (\S+)$/, '令牌 $1 将于 $2 过期'],
+  [/^the TLS certificate of the node (\S+) expires at (\S+)$/, '节点 $1 的 TLS 证书将于 $2 过期'],
+  [/^the TLS certificate of the node (\S+) expired at (\S+)$/, '节点 $1 的 TLS 证书已于 $2 过期'],
+  [/^the node (\S+) has not reached the OIDC issuer since (\S+): (.+)$/s, '节点 $1 自 $2 起无法连接 OIDC 身份提供方：$3'],
+  [/^(.+) started \(attempt (\d+)\)$/, '$1 已启动（第 $2 次尝试）'],
   [/^(.+) has not run for (\S+)$/, '$1 已有 $2 没有运行'],
 ];

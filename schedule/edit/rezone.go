@@ -104,7 +104,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 	}
 
 	done, err := plannedBy(ctx, r.Editor.DB, seen, r.Zones)
-	if err == nil && done {
+	if err == nil && done && r.jobs > 0 {
 		r.Log.Info("checked all due times against new time zone data", "jobs", r.jobs, "moved", r.moved)
 	}
 	r.seen = "" // if a node has joined since, all jobs need another look

@@ -26,14 +26,11 @@ type Asked struct {
 func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (Asked, error) {
 	now := e.Session.Now()
 	digest := askedFor(ctx, "run %d due %d", jobs, int64(due))
-	what := ""
 	switch {
 	case due == 0:
 		due = now
 	case due > now:
 		return Asked{}, job.Wrong("due", problem.DueLiesAhead, due)
-	default:
-		what = "once more what was due at " + due.String()
 	}
 
 	seen, err := trip.SeeJobs(e.DB.Reader(ctx), jobs)
@@ -60,7 +57,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 		if err != nil {
 			return nil, err
 		}
-		return e.insertAsked(ctx, tx, out, seen, what, now)
+		return e.insertAsked(ctx, tx, out, nil, seen, now)
 	})
 	if err == nil {
 		e.wake()
@@ -105,8 +102,11 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 }
 
 // insertAsked writes the runs of a request and all audit lines except the last, which it returns.
+// Each run has a due time of its own, or without dues that of the request. Runs with due times of
+// their own take turns with the runs of the schedule, like those of a backfill: several of one job
+// would otherwise be skipped for each other.
 func (e *Editor) insertAsked(
-	ctx context.Context, tx *sql.Tx, a Asked, seen map[int64]*trip.Seen, what string, now job.Micros,
+	ctx context.Context, tx *sql.Tx, a Asked, dues []job.Micros, seen map[int64]*trip.Seen, now job.Micros,
 ) (*job.Entry, error) {
 	id := e.Session.Mint(len(a.Done))
 	var runs []trip.Run
@@ -118,9 +118,18 @@ func (e *Editor) insertAsked(
 		}
 		s := seen[d.ID]
 		d.Version, d.Changes = s.Version, s.Changes
+
+		kind, due, what := trip.Manual, a.Due, ""
+		if dues != nil {
+			kind, due = trip.Backfill, dues[i]
+		}
+		if due != now {
+			what = "once more what was due at " + due.String()
+		}
+
 		runs = append(runs, trip.Run{
-			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: trip.Manual,
-			Request: a.Request, Attempt: 1, Due: a.Due, DueNow: now, Hash: s.Hash,
+			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: kind,
+			Request: a.Request, Attempt: 1, Due: due, DueNow: now, Hash: s.Hash,
 		})
 		lines = append(lines, &job.Entry{
 			At: now, Actor: job.ActorOf(ctx), Action: job.ActionRun, Kind: job.KindJob,

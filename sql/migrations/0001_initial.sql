@@ -62,7 +62,7 @@ CREATE TABLE run (
   ended     BIGINT   NOT NULL DEFAULT 0,
   outcome   ENUM('succeeded','failed','timed_out','killed','lost','skipped','missed','superseded','none') NOT NULL DEFAULT 'none',
   final     TINYINT  NOT NULL DEFAULT 0 COMMENT '1: no attempt follows',
-  exit_code SMALLINT NOT NULL DEFAULT -1 COMMENT '-1: none',
+  exit_code SMALLINT NOT NULL DEFAULT -1 COMMENT '-1: none; from 1000 on, 1000 and an HTTP status',
   sig       VARCHAR(16)  NULL,
   reason_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL COMMENT 'what reason says, for programs',
   reason    VARCHAR(512) NULL,
@@ -104,7 +104,20 @@ CREATE TABLE output (
   tail   MEDIUMBLOB NOT NULL,
   encoding TINYINT  NOT NULL DEFAULT 0 COMMENT 'of head and tail: 0 plain, 1 DEFLATE',
   counted  BIGINT   NOT NULL DEFAULT 0 COMMENT 'app_output.count of the count that includes it; 0: none',
+  parts    SMALLINT NOT NULL DEFAULT 0 COMMENT 'rows of output_part that its node writes after the end',
+  extra    MEDIUMBLOB NULL COMMENT 'JSON: line ends, stamps, the HTTP response',
   PRIMARY KEY (run_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What is kept of a large output between head and tail. Some parts may be missing.
+CREATE TABLE output_part (
+  run_id  BIGINT     NOT NULL,
+  at_byte BIGINT     NOT NULL COMMENT 'its offset in the output',
+  size    INT        NOT NULL COMMENT 'bytes, uncompressed',
+  line    BIGINT     NOT NULL COMMENT 'line ends before it',
+  encoding TINYINT   NOT NULL DEFAULT 0 COMMENT 'of data: 0 plain, 1 DEFLATE',
+  data    MEDIUMBLOB NOT NULL,
+  PRIMARY KEY (run_id, at_byte)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE life (
@@ -257,6 +270,7 @@ CREATE TABLE chunk (
   run_id  BIGINT     NOT NULL,
   claim   INT        NOT NULL,
   at_byte BIGINT     NOT NULL COMMENT 'its offset in the output',
+  line    BIGINT     NOT NULL DEFAULT 0 COMMENT 'line ends before it',
   data    MEDIUMBLOB NOT NULL,
   PRIMARY KEY (run_id, claim, at_byte)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -294,6 +308,16 @@ CREATE TABLE node (
   who      VARCHAR(128) NOT NULL DEFAULT '',
   since    BIGINT       NOT NULL DEFAULT 0,
   PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What nodes see that others cannot.
+CREATE TABLE node_note (
+  node    VARCHAR(128) NOT NULL,
+  what    VARCHAR(16)  NOT NULL COMMENT 'certificate or oidc',
+  expires BIGINT       NOT NULL DEFAULT 0 COMMENT 'end of its TLS certificate; 0: another note',
+  error   VARCHAR(512) NOT NULL DEFAULT '' COMMENT 'reason why it cannot reach the OIDC issuer; empty: it can',
+  since   BIGINT       NOT NULL COMMENT 'start of this state',
+  PRIMARY KEY (node, what)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE locks (

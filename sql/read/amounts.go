@@ -59,9 +59,10 @@ func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, er
 
 // Attempt is an executing run. DueNow is the time at which it was to begin.
 type Attempt struct {
-	Run    int64
-	JobID  int64
-	DueNow job.Micros
+	Run     int64
+	JobID   int64
+	DueNow  job.Micros
+	Started job.Micros // when its start was committed
 }
 
 // Attempting lists executing runs.
@@ -73,13 +74,13 @@ func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 	}
 
 	query := `
-		SELECT id, job_id, due_now
+		SELECT id, job_id, due_now, started
 		FROM run FORCE INDEX (live)
 		WHERE owner IN ` + list(owners) + ` AND due_now <= ` + begunBy + ` AND state = 'executing'
 		LIMIT ?`
 
 	scan := func(rows *sql.Rows) (a Attempt, err error) {
-		err = rows.Scan(&a.Run, &a.JobID, &a.DueNow)
+		err = rows.Scan(&a.Run, &a.JobID, &a.DueNow, &a.Started)
 		return a, err
 	}
 
@@ -176,14 +177,15 @@ func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) ([]job
 
 func (j *Job) forAlerts() job.AlertJob {
 	return job.AlertJob{
-		ID:      j.ID,
-		App:     j.Spec.App,
-		Name:    j.Spec.Name,
-		Owner:   j.Spec.Owner,
-		Labels:  j.Spec.Labels,
-		Ping:    j.Spec.Ping,
-		Paused:  j.Paused,
-		Gone:    j.Deleted,
-		Created: j.Created,
+		ID:       j.ID,
+		App:      j.Spec.App,
+		Name:     j.Spec.Name,
+		Owner:    j.Spec.Owner,
+		Labels:   j.Spec.Labels,
+		Timezone: j.Spec.Timezone,
+		Ping:     j.Spec.Ping,
+		Paused:   j.Paused,
+		Gone:     j.Deleted,
+		Created:  j.Created,
 	}
 }

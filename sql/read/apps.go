@@ -75,6 +75,32 @@ func (db *DB) Apps(ctx context.Context) ([]string, error) {
 	return sql.Select(db.Reader(ctx), "list apps", scanText, query)
 }
 
+// AppsOfJobs returns the apps of the living ones of some jobs.
+func (db *DB) AppsOfJobs(ctx context.Context, ids []int64) (map[int64]string, error) {
+	out := make(map[int64]string, len(ids))
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := `
+			SELECT j.id, a.name
+			FROM job j FORCE INDEX (PRIMARY)
+			STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id
+			WHERE j.living = 1 AND j.id IN ` + list(part)
+		err := sql.Each(db.Reader(ctx), "read apps of jobs", func(rows *sql.Rows) error {
+			var (
+				id  int64
+				app string
+			)
+			err := rows.Scan(&id, &app)
+			out[id] = app
+			return err
+		}, query)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return out, nil
+}
+
 // CountJobs counts the living jobs of an app, or of all apps if the name is empty.
 func (db *DB) CountJobs(ctx context.Context, app string) (int64, error) {
 	const ofAll = `

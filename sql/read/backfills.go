@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -117,6 +118,59 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[jo
 
 	if over > 0 {
 		out[job.Succeeded] = over
+	}
+	return out, err
+}
+
+// BackfillRuns returns the last attempts of some due times of a backfill.
+func (db *DB) BackfillRuns(ctx context.Context, b *trip.BackfillRow, dues []job.Micros) (map[job.Micros]Run, error) {
+	out := make(map[job.Micros]Run, len(dues))
+	for part := range slices.Chunk(dues, idsAtOnce) {
+		where := "r.job_id = ? AND r.due IN " + list(part) + " AND r.request = ? ORDER BY r.due, r.attempt"
+		rows, err := db.runsWhere(ctx, "read runs of a backfill", where, b.JobID, b.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out[r.Due] = r
+		}
+	}
+	return out, nil
+}
+
+// BackfillRunsIn lists the final runs of a backfill that did not succeed, or its runs that have not
+// ended, by due time.
+func (db *DB) BackfillRunsIn(ctx context.Context, b *trip.BackfillRow, failed bool, after job.Micros,
+	limit int) ([]Run, error) {
+	if !failed {
+		const where = `r.job_id = ? AND r.due > ? AND r.due <= ? AND r.request = ? AND r.state <> 'ended'
+			ORDER BY r.due
+			LIMIT ?`
+		return db.runsWhere(ctx, "read runs of a backfill", where, b.JobID, int64(max(after, b.DoneTo)), int64(b.Last),
+			b.ID, limit)
+	}
+
+	const query = `
+		SELECT n.run_id
+		FROM notable n FORCE INDEX (by_job)
+		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.run_id
+		WHERE n.job_id = ?
+			AND n.outcome IN ('failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded')
+			AND n.due > ? AND n.due <= ? AND r.request = ? AND r.final = 1
+		ORDER BY n.due
+		LIMIT ?`
+	ids, err := sql.Select(db.Reader(ctx), "list failed runs of a backfill", scanID, query, b.JobID, int64(after),
+		int64(b.Last), b.ID, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	rows, err := runsByID(db.Reader(ctx), ids)
+	var out []Run
+	for _, id := range ids {
+		if r := rows[id]; r != nil {
+			out = append(out, *r)
+		}
 	}
 	return out, err
 }

@@ -101,6 +101,25 @@ func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
 	return j, nil
 }
 
+// JobOnceNamed returns the id of the living job with a name, or of the one that was deleted last, or
+// sql.ErrNotFound.
+func (db *DB) JobOnceNamed(ctx context.Context, app, name string) (int64, error) {
+	const query = `
+		SELECT id
+		FROM job FORCE INDEX (name)
+		WHERE app_id = (SELECT id FROM app WHERE name = ?) AND name = ?
+		ORDER BY living IS NULL, id DESC
+		LIMIT 1`
+	ids, err := sql.Select(db.Reader(ctx), "find a job by its name", scanID, query, app, name)
+	if err == nil && len(ids) == 0 {
+		err = sql.ErrNotFound
+	}
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
+}
+
 // JobsNamed returns the living jobs with the given names.
 func (db *DB) JobsNamed(ctx context.Context, names []job.Name) (map[job.Name]Job, error) {
 	byApp := map[string][]string{}

@@ -167,7 +167,7 @@ func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 // OldRuns lists the runs to remove that are due between From and To, earliest due first.
 func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, error) {
 	const query = `
-		SELECT id, due, outcome, output_kept > 0
+		SELECT id, due, outcome, output_kept > 0 OR exit_code >= 1000, output_kept > 65536
 		FROM run FORCE INDEX (attempt)
 		WHERE job_id = ? AND due >= ? AND due < ? AND state = 'ended' AND (ended < ? OR due < ?)
 			AND (outcome NOT IN ('failed', 'timed_out', 'killed', 'lost', 'missed') OR ended < ?)
@@ -175,7 +175,7 @@ func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, err
 		LIMIT ?`
 	scan := func(rows *sql.Rows) (r trip.OldRun, err error) {
 		var outcome string
-		err = rows.Scan(&r.ID, &r.Due, &outcome, &r.Output)
+		err = rows.Scan(&r.ID, &r.Due, &outcome, &r.Output, &r.Large)
 		r.Outcome, _ = job.ParseOutcome(outcome)
 		return r, err
 	}

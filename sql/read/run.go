@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ type Run struct {
 	Job       string // the name of its job
 	Executing bool
 	Kept      int64 // bytes of kept output
+	Status    int   // of an HTTP response; zero: none
 }
 
 // Place returns the run's position in lists.
@@ -69,7 +71,10 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	if r.State == trip.Ended {
 		r.Outcome, _ = job.ParseOutcome(outcome)
 	}
-	if exit >= 0 {
+	switch {
+	case exit >= trip.HTTPStatus:
+		r.Status = exit - trip.HTTPStatus
+	case exit >= 0:
 		r.ExitCode = &exit
 	}
 
@@ -102,6 +107,16 @@ func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
 	return out, nil
 }
 
+// RunsInAnyState reads runs, whether they have begun and ended or not.
+func (db *DB) RunsInAnyState(ctx context.Context, ids []int64) (map[int64]Run, error) {
+	rows, err := runsByID(db.Reader(ctx), ids)
+	out := make(map[int64]Run, len(rows))
+	for id, r := range rows {
+		out[id] = *r
+	}
+	return out, err
+}
+
 // RunsByID reads ended runs.
 func (db *DB) RunsByID(ctx context.Context, ids []int64) (map[int64]Run, error) {
 	rows, err := runsByID(db.Reader(ctx), ids)
@@ -126,7 +141,7 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	switch {
 	case r == nil || r.State != trip.Ended && r.State != trip.Executing:
 		return Run{}, sql.ErrNotFound
-	case r.State == trip.Executing || r.Kept == 0:
+	case r.State == trip.Executing || r.Kept == 0 && r.Status == 0:
 		return *r, nil
 	}
 
@@ -134,12 +149,12 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	return *r, err
 }
 
-// readOutputs reads the kept output of runs, and returns the number of runs that had some.
+// readOutputs reads the kept output of runs, without the parts of large ones, and returns the
+// number of runs that had some.
 func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
-
 	ids := make([]int64, 0, len(runs))
 	for id, run := range runs {
-		if run.Kept > 0 {
+		if run.Kept > 0 || run.Status > 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -147,23 +162,33 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	slices.Sort(ids)
 	scan := func(rows *sql.Rows) (id int64, err error) {
 		var o job.Output
-		err = rows.Scan(&id, &o.Head, &o.Tail, &o.Encoding)
+		var extra []byte
+		err = rows.Scan(&id, &o.Head, &o.Tail, &o.Encoding, &o.Parts, &extra)
 		if err != nil {
 			return id, err
 		}
+
 		if err := o.Unpack(); err != nil {
 			return id, fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
 		}
-		if run := runs[id]; run != nil {
-			run.Output.Head, run.Output.Tail = o.Head, o.Tail
+		if len(extra) > 0 {
+			var x trip.Extra
+			if err := json.Unmarshal(extra, &x); err != nil {
+				return id, fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
+			}
+			o.Lines, o.Stamps, o.Answer = x.Lines, x.Stamps, x.Answer
 		}
 
+		if run := runs[id]; run != nil {
+			o.Bytes = run.Output.Bytes
+			run.Output = o
+		}
 		return id, nil
 	}
 
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		query := `
-			SELECT run_id, head, tail, encoding
+			SELECT run_id, head, tail, encoding, parts, extra
 			FROM output FORCE INDEX (PRIMARY)
 			WHERE run_id IN ` + list(part)
 		found, err := sql.Select(r, "read output", scan, query)
@@ -179,7 +204,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 // Chunks reads the output of an executing run from byte from on, in pieces.
 func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piece, error) {
 	const query = `
-		SELECT at_byte, data
+		SELECT at_byte, line, data
 		FROM chunk FORCE INDEX (PRIMARY)
 		WHERE run_id = ? AND claim = ? AND at_byte >= COALESCE((
 			SELECT MAX(c.at_byte)
@@ -188,7 +213,7 @@ func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piec
 		ORDER BY at_byte`
 
 	scan := func(rows *sql.Rows) (p job.Piece, err error) {
-		err = rows.Scan(&p.At, &p.Data)
+		err = rows.Scan(&p.At, &p.Line, &p.Data)
 		return p, err
 	}
 

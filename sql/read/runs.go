@@ -20,6 +20,8 @@ type RunFilter struct {
 	Apps    []string // only runs in these apps; nil: all
 	Node    string
 	Outcome job.Outcome
+	Any     []job.Outcome // instead of Outcome: one of these, all unsuccessful
+	Last    bool          // only runs that are the last of their due time
 	Kind    trip.Kind
 	From    job.Micros // due at or after
 	To      job.Micros // due before
@@ -191,7 +193,18 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *merge[runEntry] {
 		left = append(left, Condition{"r.kind = ?", []any{string(f.Kind)}})
 	}
 
-	byOutcome := f.Outcome != 0 && f.Outcome != job.Succeeded
+	if f.Last {
+		left = append(left, Condition{`r.final = 1 AND NOT EXISTS (
+			SELECT 1
+			FROM run l FORCE INDEX (attempt)
+			WHERE l.job_id = r.job_id AND l.due = r.due AND l.request > r.request)`, nil})
+	}
+
+	wanted := f.Any
+	if f.Outcome != 0 && f.Outcome != job.Succeeded {
+		wanted = []job.Outcome{f.Outcome}
+	}
+	byOutcome := wanted != nil
 	if f.Outcome == job.Succeeded {
 		left = append(left, Condition{"r.outcome = 'succeeded'", nil})
 	}
@@ -202,22 +215,27 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *merge[runEntry] {
 	}
 
 	add := func(s runSource, where string) { l.all = append(l.all, s.indexRange(f, where, left)) }
-	outcome := fmt.Sprintf("n.outcome = '%s'", f.Outcome)
+	addEach := func(s runSource, where string) {
+		for _, o := range wanted {
+			add(s, fmt.Sprintf("%s AND n.outcome = '%s'", where, o))
+		}
+	}
+
 	switch {
 	case f.JobID != 0 && byOutcome:
-		add(notableRuns("by_job"), fmt.Sprintf("n.job_id = %d AND %s", f.JobID, outcome))
+		addEach(notableRuns("by_job"), fmt.Sprintf("n.job_id = %d", f.JobID))
 	case f.JobID != 0:
 		add(runsOfJob, fmt.Sprintf("r.job_id = %d", f.JobID))
 	case byApp && byOutcome:
 		for _, app := range apps {
-			add(notableRuns("by_app"), fmt.Sprintf("n.app_id = %d AND %s", app, outcome))
+			addEach(notableRuns("by_app"), fmt.Sprintf("n.app_id = %d", app))
 		}
 	case byApp:
 		for _, app := range apps {
 			add(runsOfApp, fmt.Sprintf("r.app_id = %d", app))
 		}
 	case byOutcome:
-		add(notableRuns("PRIMARY"), outcome)
+		addEach(notableRuns("PRIMARY"), "TRUE")
 	default:
 		add(allRuns, fmt.Sprintf("r.owner = %d", trip.EndedOwner))
 	}

@@ -1,6 +1,8 @@
 package trip
 
 import (
+	"slices"
+
 	"go-crontab/sql"
 )
 
@@ -42,4 +44,53 @@ func Kill(tx *sql.Tx, l Launch) (bool, error) {
 		WHERE id = ? AND claim = ? AND state = 'executing'`
 	n, err := tx.Exec("write a kill request", query, l.Run, l.Claim)
 	return n == 1, err
+}
+
+// LockLastRuns locks ended runs, and returns those that are the last run of their due time. What
+// makes further runs of these due times waits until the transaction ends.
+func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
+	out := make(map[int64]bool, len(runs))
+	for part := range slices.Chunk(slices.Sorted(slices.Values(runs)), atOnce) {
+		lock := `
+			SELECT id
+			FROM run FORCE INDEX (PRIMARY)
+			WHERE state = 'ended' AND id IN ` + list(slices.Values(part)) + `
+			ORDER BY id
+			FOR UPDATE`
+		locked, err := sql.Select(tx, "lock runs", scanID, lock)
+		if err != nil {
+			return nil, err
+		}
+		if len(locked) == 0 { // retention has removed them
+			continue
+		}
+
+		// A statement of its own: it sees what was committed while the first one waited.
+		last, err := LastRuns(tx, locked)
+		if err != nil {
+			return nil, err
+		}
+		for id := range last {
+			out[id] = true
+		}
+	}
+
+	return out, nil
+}
+
+// LastRuns returns those of at most atOnce runs that are the last run of their due time.
+func LastRuns(r sql.Reader, runs []int64) (map[int64]bool, error) {
+	query := `
+		SELECT r.id
+		FROM run r FORCE INDEX (PRIMARY)
+		WHERE r.id IN ` + list(slices.Values(runs)) + ` AND r.final = 1 AND NOT EXISTS (
+			SELECT 1
+			FROM run l FORCE INDEX (attempt)
+			WHERE l.job_id = r.job_id AND l.due = r.due AND l.request > r.request)`
+	found, err := sql.Select(r, "look for later runs", scanID, query)
+	out := make(map[int64]bool, len(found))
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
 }

@@ -27,14 +27,14 @@ func PutChunks(tx *sql.Tx, chunks []Chunk) error {
 			size += len(chunks[n].Data)
 			n++
 		}
-		args := make([]any, 0, 4*n)
+		args := make([]any, 0, 5*n)
 		for i := range chunks[:n] {
 			c := &chunks[i]
-			args = append(args, c.Launch.Run, c.Launch.Claim, c.At, c.Data)
+			args = append(args, c.Launch.Run, c.Launch.Claim, c.At, c.Line, c.Data)
 		}
 		query := `
-			INSERT INTO chunk (run_id, claim, at_byte, data)
-			VALUES (?, ?, ?, ?)` + strings.Repeat(", (?, ?, ?, ?)", n-1) + `
+			INSERT INTO chunk (run_id, claim, at_byte, line, data)
+			VALUES (?, ?, ?, ?, ?)` + strings.Repeat(", (?, ?, ?, ?, ?)", n-1) + `
 			ON DUPLICATE KEY UPDATE data = VALUES(data)`
 		if _, err := tx.Exec("write live output", query, args...); err != nil {
 			return err
@@ -95,7 +95,7 @@ func Outputs(r sql.Reader, launches []Launch) (map[Launch]job.Output, error) {
 	}
 
 	query := `
-		SELECT run_id, claim, at_byte, data
+		SELECT run_id, claim, at_byte, line, data
 		FROM chunk FORCE INDEX (PRIMARY)
 		WHERE run_id IN ` + each(launches, func(l *Launch) int64 { return l.Run }) + `
 		ORDER BY run_id, claim, at_byte`
@@ -103,7 +103,7 @@ func Outputs(r sql.Reader, launches []Launch) (map[Launch]job.Output, error) {
 	pieces := map[Launch][]job.Piece{}
 	scan := func(rows *sql.Rows) (l Launch, err error) {
 		var p job.Piece
-		err = rows.Scan(&l.Run, &l.Claim, &p.At, &p.Data)
+		err = rows.Scan(&l.Run, &l.Claim, &p.At, &p.Line, &p.Data)
 		pieces[l] = append(pieces[l], p)
 		return l, err
 	}

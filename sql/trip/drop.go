@@ -14,6 +14,7 @@ type OldRun struct {
 	Due     job.Micros
 	Outcome job.Outcome
 	Output  bool // it has a row of output
+	Large   bool // its output may have parts
 }
 
 // dropOutputs removes the output of runs.

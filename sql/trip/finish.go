@@ -1,6 +1,7 @@
 package trip
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64,
 	var rich []*End
 	for i := range ends {
 		e := &ends[i]
-		if e.Signal != "" || e.Reason != (job.Reason{}) || e.Output.Bytes != 0 || e.Live {
+		if e.Signal != "" || e.Reason != (job.Reason{}) || e.Output.Bytes != 0 || e.Output.Answer != nil || e.Live {
 			rich = append(rich, e)
 			continue
 		}
@@ -74,11 +75,19 @@ type alike struct {
 	exit    int
 }
 
-// noExit is the stored exit code of a run without an exit code.
-const noExit = -1
+// Stored exit codes that are none.
+const (
+	noExit = -1
+	// HTTPStatus is added to the status of an HTTP response, which is stored as the exit code. The
+	// sum is higher than any exit code of a command.
+	HTTPStatus = 1000
+)
 
 func exitOf(e *End) int {
-	if e.Exit == nil {
+	switch {
+	case e.Output.Answer != nil:
+		return HTTPStatus + e.Output.Answer.Status
+	case e.Exit == nil:
 		return noExit
 	}
 	return *e.Exit
@@ -154,7 +163,7 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 // insertOutput stores the output of runs whose rows announce output. So it leaves out runs that
 // another node has ended, and, when an unknown end is written again, output that is stored already.
 func insertOutput(tx *sql.Tx, ends []*End) error {
-	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return e.Output.Kept() == 0 })
+	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return !e.storesOutput() })
 	if len(with) == 0 {
 		return nil
 	}
@@ -164,7 +173,7 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 		FROM run r FORCE INDEX (PRIMARY)
 		LEFT JOIN output o ON o.run_id = r.id
 		WHERE r.id IN ` + each(with, func(e **End) int64 { return (*e).Run }) + `
-			AND r.output_kept > 0 AND o.run_id IS NULL`
+			AND (r.output_kept > 0 OR r.exit_code >= 1000) AND o.run_id IS NULL`
 	ids, err := sql.Select(tx, "look for runs with output", scanID, query)
 	if err != nil {
 		return err
@@ -181,10 +190,10 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 		if len(args) == 0 {
 			return nil
 		}
-		const row = "(?, ?, ?, ?)"
+		const row = "(?, ?, ?, ?, ?, ?)"
 		query := `
-			INSERT INTO output (run_id, head, tail, encoding)
-			VALUES ` + row + strings.Repeat(", "+row, len(args)/4-1)
+			INSERT INTO output (run_id, head, tail, encoding, parts, extra)
+			VALUES ` + row + strings.Repeat(", "+row, len(args)/6-1)
 		_, err := tx.Exec("insert output", query, args...)
 		args, size = nil, 0
 		return err
@@ -195,8 +204,9 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 			continue
 		}
 		o := &e.Output
-		args = append(args, e.Run, bytesOf(o.Head), bytesOf(o.Tail), o.Encoding)
-		if size += len(o.Head) + len(o.Tail); size >= outputBytes {
+		extra := extraOf(o)
+		args = append(args, e.Run, bytesOf(o.Head), bytesOf(o.Tail), o.Encoding, o.Parts, extra)
+		if size += len(o.Head) + len(o.Tail) + len(extra); size >= outputBytes {
 			if err := insert(); err != nil {
 				return err
 			}
@@ -204,6 +214,28 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 	}
 
 	return insert()
+}
+
+// storesOutput reports whether the run gets a row of output. An HTTP response without a body is
+// worth one if the run did not succeed.
+func (e *End) storesOutput() bool {
+	return e.Output.Kept() > 0 || e.Output.Answer != nil && e.Outcome != job.Succeeded
+}
+
+// Extra is what a row of output stores in JSON. Most rows have nothing of it.
+type Extra struct {
+	Lines  int64       `json:"lines,omitempty"`
+	Stamps []byte      `json:"stamps,omitempty"`
+	Answer *job.Answer `json:"answer,omitempty"`
+}
+
+// extraOf returns the JSON of an output's Extra; nil, which is NULL, if there is nothing.
+func extraOf(o *job.Output) []byte {
+	if o.Lines == 0 && len(o.Stamps) == 0 && o.Answer == nil {
+		return nil
+	}
+	b, _ := json.Marshal(Extra{o.Lines, o.Stamps, o.Answer}) // these types always encode
+	return b
 }
 
 // bytesOf returns the text, never as NULL.

@@ -289,31 +289,36 @@ func keptRuns(r sql.Reader, ids []int64) ([]keptRun, error) {
 	return sql.Select(r, "read how much output is kept", scan, query, singles(ids))
 }
 
-// lockOutputs locks the rows of output of runs, and returns their counts by run. A run without a
-// row is missing.
-func lockOutputs(tx *sql.Tx, ids []int64) (map[int64]int64, error) {
-	out := make(map[int64]int64, len(ids))
+// lockOutputs locks the rows of output of runs, and returns their counts by run, and the runs with
+// parts. A run without a row is missing.
+func lockOutputs(tx *sql.Tx, ids []int64) (out map[int64]int64, parted []int64, err error) {
+	out = make(map[int64]int64, len(ids))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(ids)), 500) {
 		query := `
-			SELECT run_id, counted
+			SELECT run_id, counted, parts
 			FROM output FORCE INDEX (PRIMARY)
 			WHERE run_id IN ` + list(slices.Values(part)) + `
 			ORDER BY run_id
 			FOR UPDATE`
-		scan := func(rows *sql.Rows) (pair [2]int64, err error) {
-			err = rows.Scan(&pair[0], &pair[1])
-			return pair, err
+		type row struct{ id, count, parts int64 }
+		scan := func(rows *sql.Rows) (o row, err error) {
+			err = rows.Scan(&o.id, &o.count, &o.parts)
+			return o, err
 		}
 		found, err := sql.Select(tx, "lock output", scan, query)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for _, pair := range found {
-			out[pair[0]] = pair[1]
+
+		for _, o := range found {
+			out[o.id] = o.count
+			if o.parts > 0 {
+				parted = append(parted, o.id)
+			}
 		}
 	}
 
-	return out, nil
+	return out, parted, nil
 }
 
 // countOutput adds the runs of the given apps to the sums, unless they are counted already.
@@ -330,7 +335,7 @@ func countOutput(tx *sql.Tx, apps []int32, ids []int64) error {
 		}
 	}
 
-	counted, err := lockOutputs(tx, ids)
+	counted, _, err := lockOutputs(tx, ids)
 	if err != nil {
 		return err
 	}
@@ -390,10 +395,13 @@ func addOutput(tx *sql.Tx, s OutputSum) error {
 }
 
 // uncountOutput subtracts the output of runs from the sums that include it. It locks the rows of
-// output.
+// output, and removes their parts.
 func uncountOutput(tx *sql.Tx, ids []int64) error {
-	counted, err := lockOutputs(tx, ids)
+	counted, parted, err := lockOutputs(tx, ids)
 	if err != nil {
+		return err
+	}
+	if err := dropParts(tx, parted); err != nil {
 		return err
 	}
 

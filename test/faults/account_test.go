@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,14 +32,15 @@ type load struct {
 	spare  func(ledger.Violation) bool // violations that no promise excludes
 	// early limits how long before its due time a run may start, plus half the time that the
 	// machine stalled right before.
-	early  time.Duration
-	missed [2]time.Duration // interval after a missed due time in which no start may have happened
-	behind time.Duration    // a lost run may have ended this much before other runs of its session
-	starts int              // limit of due times that a node may be starting at once
-	limit  time.Duration    // time limit after the last fault for everything to end
-	counts map[job.Outcome]int64
-	runs   []job.Run     // all attempts
-	worst  time.Duration // lateness of first attempts
+	early   time.Duration
+	missed  [2]time.Duration // interval after a missed due time in which no start may have happened
+	behind  time.Duration    // a lost run may have ended this much before other runs of its session
+	starts  int              // limit of due times that a node may be starting at once
+	limit   time.Duration    // time limit after the last fault for everything to end
+	patient bool             // a shrinking backlog extends the limit
+	counts  map[job.Outcome]int64
+	runs    []job.Run     // all attempts
+	worst   time.Duration // lateness of first attempts
 }
 
 // atOnce is how many due times of a mixed load a node may be starting when it dies. Usually it is 0
@@ -170,9 +172,12 @@ func (c *cluster) create(body object) (id int64) {
 }
 
 // settle waits until every run due before an instant has ended. Like within, it extends the limit
-// by the machine's stalls.
+// by the machine's stalls. A backlog that shrinks extends the limit of a patient load, up to five
+// times: an overloaded machine is slow, but nothing is stuck.
 func (l *load) settle(until time.Time, limit time.Duration) bool {
-	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	begun, least := time.Now(), math.MaxInt
+	latest := begun.Add(5 * limit)
+	for ; ; time.Sleep(50 * time.Millisecond) {
 		open := l.c.count(`
 			SELECT (SELECT COUNT(*) FROM run WHERE due < ? AND state <> 'ended')
 				+ (SELECT COUNT(*) FROM job WHERE living = 1 AND next_due < ?)`, until.UnixMicro(), until.UnixMicro())
@@ -180,6 +185,9 @@ func (l *load) settle(until time.Time, limit time.Duration) bool {
 			return true
 		}
 
+		if l.patient && open > 0 && open < least && time.Now().Before(latest) { // below 0: MySQL did not answer
+			begun, least = time.Now(), open
+		}
 		if time.Since(begun) > limit+3*stalled(begun) {
 			return false
 		}

@@ -156,6 +156,11 @@ func draw(t *rapid.T, app string, groups, calendars []string) job.Spec {
 		s.Keep = job.Keep{Age: length("keep"), Runs: int64(number("runs kept", 0, 3)),
 			Bytes: job.Size(number("bytes kept", 0, 2) << 20)}
 	}
+	if some("output") && s.HTTP == nil {
+		s.Output = job.Capture{
+			Keep: job.Size(number("output kept", 0, 3)) << 20, MarkStderr: s.Command != "" && some("mark"),
+		}
+	}
 	if some("ping") {
 		s.Ping = &job.Ping{URL: one("ping url", "https://ping.example.com/a", "http://ping.example.com"),
 			FailURL: one("fail url", "", "https://ping.example.com/a/fail")}

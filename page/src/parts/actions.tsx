@@ -1,12 +1,12 @@
-import { useState } from 'preact/hooks';
-import { call, get, onceKey, post, Problem, query } from '../api';
-import { t } from '../i18n';
-import { tell } from '../live';
+import { useEffect, useState } from 'preact/hooks';
+import { call, get, may, now, onceKey, post, Problem, query } from '../api';
+import { sentence, t } from '../i18n';
+import { tell, useGet } from '../live';
 import { go, here } from '../router';
 import { brief, ms, range } from '../time';
-import type { Job, Page, Run } from '../types';
+import type { Job, Page, Pause, Rerun, Run } from '../types';
 import type { ComponentChildren } from 'preact';
-import { ask, Button, Choice, closeDialog, Dialog, Field, Notice, ProblemBox, Said, say, show } from './basic';
+import { ask, Button, Choice, closeDialog, Dialog, Field, Loading, Notice, ProblemBox, Said, say, show } from './basic';
 
 // What can be done to jobs, with the questions that come first.
 
@@ -154,3 +154,134 @@ export const deleteJob = (j: Job) => ask({
     go('/jobs');
   },
 });
+
+// Apps.
+
+const appPath = (app: string) => `/api/v1/apps/${encodeURIComponent(app)}`;
+
+/** How many jobs an app has, and what of it runs now. */
+function AppNow({ app }: { app: string }) {
+  const jobs = useGet<Page<Job>>(`/api/v1/jobs${query({ app, limit: 200 })}`, { every: 0 });
+  const runs = useGet<Page<Run>>(`/api/v1/runs${query({ app, state: 'running', limit: 20 })}`, { every: 0 });
+  if (!jobs.data || !runs.data) return jobs.problem ? <ProblemBox problem={jobs.problem} /> : <Loading rows={2} />;
+
+  const count = `${jobs.data.items.length}${jobs.data.next ? '+' : ''}`, running = [...new Set(runs.data.items.map((r) => r.job))];
+  return (
+    <p>
+      <b>{t('{n} jobs', { n: count })}</b> · {running.length === 0 ? t('Nothing is running now.') : <>{t('Running now:')} <bdi>{running.slice(0, 8).join(', ')}{running.length > 8 || runs.data.next ? ' …' : ''}</bdi></>}
+    </p>
+  );
+}
+
+export const pauseApp = (app: string, done: () => void) => askPause(t('Pause the app {app}', { app }), `${appPath(app)}/pause`, () => {
+  tell({ type: 'pause', data: { app } });
+  say(t('{job} paused', { job: app }));
+  done();
+}, <AppNow app={app} />);
+
+export const resumeApp = (app: string, done: () => unknown) => ask({
+  title: t('Resume the app {app}?', { app }), button: t('Resume app'),
+  text: <><AppNow app={app} /><p>{t("Jobs run again, unless they or the cluster are paused. Each job's missed-run policy decides about the runs missed meanwhile.")}</p></>,
+  work: async () => {
+    await post(`${appPath(app)}/resume`);
+    tell({ type: 'pause', data: { app } });
+    say(t('{job} resumed', { job: app }));
+    await done();
+  },
+});
+
+/** What can be done to an app as a whole: the buttons of a list that shows one. */
+export function AppActions({ app }: { app: string }) {
+  const pauses = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
+  const paused = pauses.data?.items.some((p) => p.scope === 'app' && p.app === app && !p.ended);
+  if (!may('operator', app) || !pauses.data) return null;
+  return (
+    <>
+      {paused ? <Button icon="play" work={() => resumeApp(app, pauses.reload)}>{t('Resume app')}</Button>
+        : <Button icon="pause" work={() => pauseApp(app, () => void pauses.reload())}>{t('Pause app')}</Button>}
+      <RerunFailed filter={{ app }} />
+    </>
+  );
+}
+
+// Failed runs of a filter, all of them once more.
+
+export interface RerunFilter { job_id?: string; app?: string; node?: string; outcome?: string; from?: string; to?: string }
+const day = 24 * 3600_000;
+const rerunnable = ['', 'failed', 'timed_out', 'lost', 'killed'];
+
+/** A button that reruns what failed of a filter, if that could be anything. Without a beginning it is the last 24 hours. */
+export function RerunFailed({ filter, done }: { filter: RerunFilter; done?: () => void }) {
+  if (!rerunnable.includes(filter.outcome ?? '')) return null;
+  return <Button icon="history" work={() => show(() => <RerunDialog filter={filter} done={done} />)}>{t('Rerun failed')}</Button>;
+}
+
+function RerunDialog({ filter, done }: { filter: RerunFilter; done?: () => void }) {
+  const [between] = useState(() => ({ from: filter.from || new Date(now() - day).toISOString(), to: filter.to || new Date(now()).toISOString() }));
+  const [begin, end] = range(between.from, between.to);
+  const [would, setWould] = useState<Rerun>(), [problem, setProblem] = useState<Problem>();
+  const [keys] = useState(() => new Map<string, Record<string, string>>()); // by cursor: a second press repeats the same requests
+  const path = (dry: boolean, cursor = '') => `/api/v1/bulk/rerun${query({ ...filter, ...between, dry_run: dry, cursor })}`;
+  useEffect(() => { post<Rerun>(path(true)).then(setWould, setProblem); }, []);
+
+  const work = async () => {
+    setProblem(undefined);
+    let started = 0, refused = 0, cursor: string | undefined = '';
+    try {
+      while (cursor !== undefined) {
+        if (!keys.has(cursor)) keys.set(cursor, onceKey());
+        const r: Rerun = await post<Rerun>(path(false, cursor), {}, keys.get(cursor));
+        started += r.started;
+        refused += r.refused;
+        cursor = r.next;
+      }
+      closeDialog();
+      say(t('{n} runs started again', { n: started }) + (refused ? `, ${t('{n} refused', { n: refused })}` : ''), started === 0);
+      done?.();
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+
+  return (
+    <Dialog title={filter.app ? t('Rerun what failed in {app}?', { app: filter.app }) : t('Rerun what failed?')} close={closeDialog}>
+      <div class="body">
+        <p class="faint">{t('Scheduled {from} – {to}. Each run gets its original scheduled time.', { from: begin, to: end })}</p>
+        {would ? <WouldRerun would={would} /> : !problem && <Loading rows={3} />}
+        {problem && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" icon="history" disabled={!would?.started} work={work}>{t('Rerun')}</Button></footer>
+    </Dialog>
+  );
+}
+
+function WouldRerun({ would }: { would: Rerun }) {
+  if (would.items.length === 0) return <p><b>{t('Nothing failed in this range, or it has succeeded since.')}</b></p>;
+  const of = new Map<string, number>(); // by job
+  for (const i of would.items) if (i.result === 'changed') of.set(i.name ?? '', (of.get(i.name ?? '') ?? 0) + 1);
+  const refused = would.items.filter((i) => i.result === 'refused');
+  return (
+    <>
+      <p><b>{t('{n} scheduled times will run again.', { n: `${would.started}${would.next ? '+' : ''}` })}</b></p>
+      <ul class="small">
+        {[...of].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([name, n]) => <li key={name}><bdi>{name}</bdi> ×{n}</li>)}
+        {of.size > 12 && <li class="faint">{t('and {n} more', { n: of.size - 12 })}</li>}
+        {refused.slice(0, 5).map((i) => <li key={i.run_id} class="faint"><bdi>{i.name ?? i.run_id}</bdi> {t('refused')}{i.why && `: ${sentence(i.why)}`}</li>)}
+      </ul>
+    </>
+  );
+}
+
+/** What can be done to a job, as a list of buttons: for rows that have no room for them. */
+export const jobActions = (j: Job) => show(() => (
+  <Dialog title={j.name} close={closeDialog}>
+    <div class="body sheet">
+      <Button icon="bolt" work={() => { closeDialog(); return runNow(j, true); }}>{t('Run now')}</Button>
+      {j.paused ? <Button icon="play" work={() => { closeDialog(); return resume(j); }}>{t('Resume')}</Button>
+        : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, () => undefined)}>{t('Resume app')}</Button>
+        : !j.pause && <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>}
+      <Button icon="question" work={() => { closeDialog(); go(`/jobs/${j.id}/why`); }}>{t('Why?')}</Button>
+      {!j.at && <Button icon="history" work={async () => (await import('../screens/backfills')).openBackfill(j)}>{t('Backfill')}</Button>}
+      {may('admin', j.app) && <Button icon="edit" work={() => { closeDialog(); go(`/jobs/${j.id}/edit`); }}>{t('Edit')}</Button>}
+      <RerunFailed filter={{ job_id: j.id }} />
+    </div>
+  </Dialog>
+));

@@ -1,8 +1,11 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
+import { get } from '../api';
 import { t } from '../i18n';
+import type { Job, Page } from '../types';
 
-// The choice of an app. Nothing lists all apps there are, so it offers those that were met so far, and takes any name.
+// The choice of an app. Nothing lists all apps there are, so it offers those of the first jobs and those that were met so far,
+// and takes any name.
 
 const met = signal<string[]>([]);
 
@@ -15,6 +18,7 @@ export function learnApps(of: { app: string }[]) {
 export function AppField({ value, set }: { value: string; set: (app: string | undefined) => void }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
+  useEffect(() => { if (!met.peek().length) get<Page<Job>>('/api/v1/jobs?limit=200').then((p) => learnApps(p.items), () => undefined); }, []);
   const take = (v: string) => { if (v.trim() !== value) set(v.trim() || undefined); };
   return (
     <>

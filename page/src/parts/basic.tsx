@@ -6,7 +6,7 @@ import { lang, problemSaid, reasonSaid, sentence, t, waitSaid, type Text } from 
 import { second } from '../live';
 import { Link } from '../router';
 import { brief, coarse, inZone, milliseconds, ms, offsetOf, range, stamp, weekday, zoneShown } from '../time';
-import type { Job, Outcome, Run, Message as Sentence, Status } from '../types';
+import type { Health, Job, LastRun, Outcome, Run, Message as Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
 // What screens are made of.
@@ -205,27 +205,47 @@ export const outcomes: Outcome[] = ['succeeded', 'failed', 'timed_out', 'killed'
 export type Tone = 'good' | 'bad' | 'warn' | 'mute' | 'busy';
 export const toneOf = (o: Outcome | 'running' | undefined): Tone =>
   o === 'succeeded' ? 'good' : o === 'failed' || o === 'timed_out' || o === 'lost' ? 'bad' : o === 'killed' || o === 'missed' ? 'warn' : o === 'running' ? 'busy' : 'mute';
-export const outcomeOf = (r: Run): Outcome | 'running' => (r.state === 'running' ? 'running' : r.outcome ?? 'lost');
+/** What a list needs of a run: rows of jobs have short ones. */
+type Shown = Pick<LastRun, 'state' | 'outcome' | 'count'>;
+export const outcomeOf = (r: Shown): Outcome | 'running' => (r.state === 'running' ? 'running' : r.outcome ?? 'lost');
 
 export const Badge = ({ tone, children, title }: { tone: Tone; children: ComponentChildren; title?: string }) => (
   <span class={`badge ${tone}`} title={title}><i aria-hidden="true" />{children}</span>
 );
-export const OutcomeBadge = ({ run }: { run: Run }) => {
+export const OutcomeBadge = ({ run }: { run: Shown }) => {
   const o = outcomeOf(run);
   return <Badge tone={toneOf(o)}>{t(outcomeText[o])}{run.count && run.count > 1 ? ` ×${run.count.toLocaleString()}` : ''}</Badge>;
 };
 
-export const statusText: Record<Status, Text> = { active: 'active', paused: 'paused', finished: 'finished', error: 'broken' };
-export const StatusBadge = ({ job }: { job: Job }) => job.status === 'active' && job.waiting?.length ? <Badge tone="warn" title={waitSaid(job.waiting[0])}>{t('waiting')}</Badge> : (
-  <Badge tone={job.status === 'active' ? 'good' : job.status === 'paused' ? 'warn' : job.status === 'error' ? 'bad' : 'mute'} title={job.error ?? job.pause?.reason}>
-    {t(statusText[job.status])}
+const statusText: Record<Status, Text> = { active: 'active', paused: 'paused', finished: 'finished', error: 'broken' };
+type HealthCode = Health['code'];
+const healthText: Record<HealthCode, Text> = { broken: 'Broken', failing: 'Failing', late: 'Late', waiting: 'Waiting', paused: 'Paused', running: 'Running', ok: 'OK', never: 'Has not run' };
+const healthTone: Record<HealthCode, Tone> = { broken: 'bad', failing: 'bad', late: 'warn', waiting: 'warn', paused: 'mute', running: 'busy', ok: 'good', never: 'mute' };
+
+/** Who paused a job, and with what it is paused. */
+export function pausedBy(h: Health): string {
+  if (h.code !== 'paused') return '';
+  const by = h.by ? t('by {who}', { who: h.by }) : '';
+  return h.scope === 'app' ? `${t('with its app')} ${by}` : h.scope === 'cluster' ? `${t('with the cluster')} ${by}` : by;
+}
+
+export const HealthBadge = ({ health: h, title }: { health: Health; title?: string }) => (
+  <Badge tone={healthTone[h.code]} title={title ?? pausedBy(h)}>
+    {h.code === 'failing' && h.failures ? t('Failing ({n}×)', { n: `${h.at_least ? '≥' : ''}${h.failures.toLocaleString()}` }) : t(healthText[h.code])}
   </Badge>
 );
+
+/** The health of a job in a word. The answer to a change does not have it. */
+export function StatusBadge({ job: j }: { job: Job }) {
+  const h = j.health;
+  if (!h || (j.status === 'finished' && (h.code === 'ok' || h.code === 'never'))) return <Badge tone={j.status === 'error' ? 'bad' : 'mute'} title={j.error}>{t(statusText[j.status])}</Badge>;
+  return <HealthBadge health={h} title={j.error ?? (h.code === 'waiting' && j.waiting?.length ? waitSaid(j.waiting[0]) : undefined)} />;
+}
 
 const heights: Record<Tone, number> = { good: 11, bad: 18, warn: 15, mute: 5, busy: 11 };
 
 /** The last outcomes as bars, the latest at the right. What went wrong is tall, so that it does not need its colour. */
-export function Bars({ runs, slots = 12 }: { runs: Run[] | undefined; slots?: number }) {
+export function Bars({ runs, slots = 12 }: { runs: Shown[] | undefined; slots?: number }) {
   if (!runs) return <span class="bars" aria-hidden="true" />;
   const last = runs.slice(0, slots).reverse(), counts = new Map<string, number>(), paths: Partial<Record<Tone | 'none', string>> = {};
   const bar = (i: number, tone: Tone | 'none', h: number) => { paths[tone] = (paths[tone] ?? '') + `M${i * 7} 18v${-h}h5v${h}z`; };

@@ -50,7 +50,7 @@ export function KeepInForce({ own, app }: { own?: Keep; app: string }) {
     <ul class="keep">
       {!bounded && <li>{t('All runs are kept: no retention rule applies')}</li>}
       {bounded && lines.map((l) => (
-        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('job setting') : l.whose === 'app' ? <Link to="/settings#retention">{t('app setting')}</Link> : <Link to="/settings#retention">{t('cluster default')}</Link>}</span></li>
+        <li key={l.f}>{l.text} <span class="faint small nowrap">{l.whose === 'job' ? t('job setting') : l.whose === 'app' ? <Link to="/settings/retention">{t('app setting')}</Link> : <Link to="/settings/retention">{t('cluster default')}</Link>}</span></li>
       ))}
       {bounded && ofAll?.archive && <li>{t('Runs are deleted only after the archive command has stored them')}</li>}
     </ul>

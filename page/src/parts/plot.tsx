@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { lang } from '../i18n';
+import { lang, t } from '../i18n';
 import { theme } from '../theme';
 import { span, stamp, zoneShown } from '../time';
 
@@ -18,10 +18,8 @@ export function Plot({ x, series, label, click, y = span }: { x: number[]; serie
   const plot = useRef<uPlot>();
   const on = useRef(click);
   on.current = click;
-  // One value that is far above the others must not flatten them.
-  const known = series.flatMap((s) => s.values.filter((v): v is number => v !== null)).sort((a, b) => a - b);
-  const log = known.length > 2 && known[known.length - 1] > 30 * Math.max(0.1, known[Math.floor(known.length / 2)]);
-  const data = useMemo(() => [x, ...series.map((s) => (log ? s.values.map((v) => (v === null ? null : Math.max(0.1, v))) : s.values))] as uPlot.AlignedData, [x, series, log]);
+  const { values, log, top, above } = useMemo(() => scaled(series), [series]);
+  const data = useMemo(() => [x, ...values] as uPlot.AlignedData, [x, values]);
   const shape = series.map((s) => s.label + s.colour).join() + theme.value + lang.value + zoneShown() + log;
   useEffect(() => {
     const box = ref.current!;
@@ -49,5 +47,21 @@ export function Plot({ x, series, label, click, y = span }: { x: number[]; serie
     return () => { watch.disconnect(); p.destroy(); plot.current = undefined; };
   }, [shape]);
   useEffect(() => { plot.current?.setData(data); }, [data]);
-  return <div class="plot" ref={ref} role="img" aria-label={label} />;
+  return (
+    <>
+      <div class="plot" ref={ref} role="img" aria-label={label} />
+      {above > 0 && <p class="in faint small">{t('{n} values above {top} are drawn at the top.', { n: above, top: y(top) })}</p>}
+    </>
+  );
+}
+
+/** One value that is far above the others must not flatten them: a few are cut off, and more make the scale logarithmic. */
+function scaled(series: Series[]) {
+  const known = series.flatMap((s) => s.values.filter((v): v is number => v !== null)).sort((a, b) => a - b);
+  const usual = known[Math.floor(known.length * 0.97)] ?? 0, most = known[known.length - 1] ?? 0;
+  const top = known.length >= 30 && most > 100 * Math.max(1, usual) ? 3 * Math.max(1, usual) : Infinity;
+  const log = known.length > 2 && Math.min(top, most) > 30 * Math.max(0.1, known[Math.floor(known.length / 2)]);
+
+  const shown = (v: number | null) => (v === null ? null : Math.min(top, log ? Math.max(0.1, v) : v));
+  return { values: series.map((s) => s.values.map(shown)), log, top, above: known.filter((v) => v > top).length };
 }

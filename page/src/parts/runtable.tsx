@@ -1,10 +1,11 @@
 import { useEffect } from 'preact/hooks';
-import { now } from '../api';
+import { may, now } from '../api';
 import { t, type Text } from '../i18n';
 import { following, onNews, usePages } from '../live';
 import { Link } from '../router';
 import { ms, span, zoneShown } from '../time';
 import type { Run } from '../types';
+import { killRun } from './actions';
 import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Range, Reason, useCounted, When } from './basic';
 import { setQuery } from '../router';
 
@@ -34,20 +35,22 @@ const triggers: Record<Run['trigger'], Text> = { schedule: 'scheduled', manual: 
 export const triggerText = (r: Run) => t(triggers[r.trigger]);
 
 export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boolean; zone?: string }) {
+  const canKill = (r: Run) => r.state === 'running' && may('operator', r.app), killable = runs.some(canKill);
   return (
     <div class="scroll">
       <table class="runs">
-        <thead><tr><th>{t('Scheduled time')}{zone && zone !== zoneShown() && <> <span class="faint nowrap">{zone}</span></>}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Result')}</th><th class="num thin-hide">{t('Delay')}</th><th class={withJob ? 'num thin-hide' : 'num'}>{t('Duration')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th></tr></thead>
+        <thead><tr><th>{t('Scheduled time')}{zone && zone !== zoneShown() && <> <span class="faint nowrap">{zone}</span></>}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Result')}</th><th class="num thin-hide">{t('Delay')}</th><th class={withJob ? 'num thin-hide' : 'num'}>{t('Duration')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th>{killable && <th><span class="unseen">{t('Actions')}</span></th>}</tr></thead>
         <tbody>
           {runs.map((r) => (
             <tr key={keyOf(r)}>
               <td class="nowrap"><Link to={`/runs/${r.id}`}>{r.until ? <Range from={r.due} to={r.until} zone={zone} /> : <When at={r.due} zone={zone} in={zone} />}</Link></td>
-              {withJob && <td><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
+              {withJob && <td class="job"><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
               <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
               <td class="num thin-hide"><Late run={r} /></td>
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
               <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
+              {killable && <td class="num">{canKill(r) && <Button look="quiet" icon="stop" class="inrow" aria-label={t('Kill this run of {job}', { job: r.job })} work={() => killRun(r, () => undefined)}><span class="thin-hide">{t('Kill')}</span></Button>}</td>}
             </tr>
           ))}
         </tbody>

@@ -1,36 +1,24 @@
-import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { all, call, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
-import { lang, t, type Text, word } from '../i18n';
+import { all, call, may, mayAnywhere, onceKey, post, Problem, query } from '../api';
+import { t, type Text, word } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { askPause, resumeCluster, write } from '../parts/actions';
 import { actions, kinds } from '../parts/audit';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
+import { Calendars } from './calendars';
 import { Logins } from './logins';
 import { here, Link, setQuery } from '../router';
-import { day, weekday } from '../time';
-import type { AuditEntry, CalendarItem, DayState, Group, NewToken, Page, Pause, Role, Secret, Token } from '../types';
+import type { AuditEntry, Group, NewToken, Page, Pause, Role, Secret, Token } from '../types';
 
 const most = 1000; // things of a kind that are listed at once
 
-const Alerts = lazy(() => import('./alerts').then((m) => m.Alerts));
-
-export function Activity({ tab, item }: { tab: string; item?: string }) {
-  return (
-    <>
-      <Head title={t('Activity')} />
-      <Tabs current={tab} items={[
-        { id: 'audit', to: '/activity', text: t('Audit') }, { id: 'alerts', to: '/activity/alerts', text: t('Alerts') }, { id: 'pauses', to: '/activity/pauses', text: t('Pauses') }, { id: 'calendars', to: '/activity/calendars', text: t('Calendars') },
-        { id: 'groups', to: '/activity/groups', text: t('Groups') }, { id: 'secrets', to: '/activity/secrets', text: t('Secrets') }, ...(may('admin') ? [{ id: 'tokens', to: '/activity/tokens', text: t('Tokens') }] : []),
-        { id: 'logins', to: '/activity/logins', text: t('Sign-ins') },
-      ]} />
-      {tab === 'alerts' ? <Suspense fallback={<Loading />}><Alerts item={item} /></Suspense> : tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : tab === 'logins' ? <Logins /> : <Audit />}
-    </>
-  );
+/** The parts of the settings that are lists of things, by the name in the address. */
+export function SettingsPart({ tab, item }: { tab: string; item?: string }) {
+  return tab === 'pauses' ? <Pauses /> : tab === 'calendars' ? <Calendars item={item} /> : tab === 'groups' ? <Groups /> : tab === 'secrets' ? <Secrets /> : tab === 'tokens' ? <Tokens /> : <Logins />;
 }
 
-function Audit() {
+export function Audit() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';
   const path = `/api/v1/audit${query({ kind: of('kind'), who: of('who'), action: of('action'), app: of('app'), job_id: of('job_id'), limit: 50 })}`;
   const { items, problem, loading, reload, more } = usePages<AuditEntry>(path, (e) => e.id, { every: 5000, on: ['job', 'pause', 'node', 'change', 'backfill'] });
@@ -38,6 +26,7 @@ function Audit() {
   const choices = [...new Set([...Object.keys(kinds), ...(of('kind') ? [of('kind')] : [])])];
   return (
     <>
+      <Head title={t('Audit')} />
       <div class="filters">
         <select aria-label={t('Kind')} value={of('kind')} onChange={(e) => setQuery({ kind: e.currentTarget.value })}><option value="">{t('All kinds')}</option>{choices.map((k) => <option key={k} value={k}>{word(kinds, k)}</option>)}</select>
         <input class="short" aria-label={t('User')} placeholder={t('User')} value={of('who')} onChange={(e) => setQuery({ who: e.currentTarget.value })} />
@@ -77,7 +66,7 @@ function Audit() {
 
 function Pauses() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 5000, on: ['pause', 'job'] });
-  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?state=paused', { every: 5000, on: ['pause', 'job'], read: upTo(2000) }); // those of apps that are paused are among them
+  const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?status=paused', { every: 5000, on: ['pause', 'job'], read: upTo(2000) }); // those of apps that are paused are among them
   const [app, setApp] = useState('');
   const items = list.data?.items.filter((p) => p.scope !== 'job') ?? [];
   const own = jobs.data?.items.filter((j) => !j.pause || j.pause.scope === 'job') ?? [];
@@ -109,49 +98,7 @@ function Pauses() {
   );
 }
 
-function Calendars({ item }: { item?: string }) {
-  const list = useGet<Page<CalendarItem>>('/api/v1/calendars', { every: 15_000, on: ['change'], read: upTo(most) });
-  if (item) return <CalendarDays name={item} />;
-  const items = list.data?.items ?? [];
-  return (
-    <Card title={t('Calendars')}>
-      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="upcoming" title={t('No calendars yet')}><p>{t('A calendar keeps jobs from running on certain days or hours, such as holidays. Import one on the command line:')}</p><pre class="code">go-crontab calendar import holidays FILE.ics</pre></Empty> : (
-        <table><thead><tr><th>{t('Name')}</th><th>{t('Time zone')}</th><th class="num">{t('Excluded')}</th><th class="num">{t('Included')}</th><th class="num">{t('Jobs')}</th><th class="thin-hide">{t('Updated')}</th></tr></thead>
-          <tbody>{items.map((c) => <tr key={c.name}><td><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}><bdi>{c.name}</bdi></Link></td><td>{c.timezone ?? <span class="faint">{t("the job's own")}</span>}</td>{[c.excludes, c.includes].map((n, i) => <td key={i} class="num"><Link to={`/activity/calendars/${encodeURIComponent(c.name)}`}>{n}</Link></td>)}<td class="num"><Link to={`/jobs?calendar=${encodeURIComponent(c.name)}`}>{c.jobs}</Link></td><td class="thin-hide"><Ago at={c.updated} /></td></tr>)}</tbody></table>
-      )}
-    </Card>
-  );
-}
-
-/** The days of a calendar in six months, from this one on. */
-function CalendarDays({ name }: { name: string }) {
-  const today = day(now(), 'UTC'), from = today.slice(0, 8) + '01';
-  const end = new Date(Date.UTC(+today.slice(0, 4), +today.slice(5, 7) - 1 + 6, 0)).toISOString().slice(0, 10);
-  const { data, problem, loading } = useGet<Page<DayState>>(`/api/v1/calendars/${encodeURIComponent(name)}/days${query({ from, to: end })}`, { every: 0 });
-  const months = new Map<string, DayState[]>();
-  for (const d of data?.items ?? []) months.set(d.date.slice(0, 7), [...(months.get(d.date.slice(0, 7)) ?? []), d]);
-  return (
-    <Card title={<><Link to="/activity/calendars">{t('Calendars')}</Link> / <bdi>{name}</bdi></>} more={<span class="legend"><span><i class="day closed" />{t('excluded')}</span><span><i class="day makeup" />{t('make-up day')}</span></span>}>
-      {problem && <ProblemBox problem={problem} />}
-      {loading && <Loading />}
-      <div class="in months">
-        {[...months].map(([m, days]) => (
-          <div key={m}>
-            <h3>{m}</h3>
-            <div class="month">
-              {Array.from({ length: 7 }, (_, i) => <span key={'w' + i} class="day faint">{weekday(Date.UTC(2024, 0, 1 + i), 'UTC').slice(0, lang.value === 'en' ? 2 : undefined)}</span>)}
-              {Array.from({ length: (new Date(days[0].date + 'T00:00:00Z').getUTCDay() + 6) % 7 }, (_, i) => <span key={'e' + i} />)}
-              {days.map((d) => <span key={d.date} class={`day ${d.state} ${d.date === today ? 'today' : ''}`} title={[d.date, d.weekday, d.state, d.why, d.as, d.hours?.join(', ')].filter(Boolean).join(' · ')}>{+d.date.slice(8)}</span>)}
-            </div>
-          </div>
-        ))}
-      </div>
-    </Card>
-  );
-}
-
-export function Groups() {
+function Groups() {
   const list = useGet<Page<Group>>('/api/v1/groups', { every: 3000, on: ['change', 'run'], read: upTo(most) });
   const items = list.data?.items ?? [];
   const edit = (g?: Group) => show(() => <GroupDialog group={g} done={() => void list.reload()} />);

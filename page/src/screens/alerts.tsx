@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
-import { all, call, may, me, onceKey, post, Problem, query } from '../api';
+import { all, call, may, onceKey, post, Problem, query } from '../api';
 import { alertSaid, t, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
 import { go, here, Link, setQuery } from '../router';
 import type { Job, Page } from '../types';
 
@@ -22,8 +22,9 @@ interface Rule extends Stamped {
 }
 interface Channel extends Stamped {
   name: string; description?: string; type: Kind; disabled?: boolean; url?: string; headers?: Record<string, string>; sign?: string; body?: string; routing_key?: string;
-  email?: { server: string; tls?: string; user?: string; password?: string; from: string; to?: string[]; to_owner?: boolean }; every?: string; wait?: string; rate?: number; timeout?: string; held?: string;
+  email?: { server: string; tls?: string; user?: string; password?: string; from: string; to?: string[]; to_owner?: boolean }; every?: string; wait?: string; rate?: number; timeout?: string; held?: string; failing?: { tries: number; since: string; said?: string };
 }
+interface Tested { channel: string; sent: boolean; said?: string }
 interface Silence { id: string; app?: string; job?: string; rule?: string; until: string; reason: string; by: string; created: string; over: boolean }
 interface Delivery { id: string; kind: string; channel?: string; rule?: string; state: string; attempts: number; next?: string; events: number; items?: { what: string; summary: string; job_id?: string; job?: string }[]; said?: string; created: string; updated: string }
 
@@ -32,10 +33,10 @@ const severities: Severity[] = ['info', 'warning', 'error', 'critical'];
 const toneOf: Record<Severity, Tone> = { info: 'mute', warning: 'warn', error: 'bad', critical: 'bad' };
 const severityText: Record<Severity, Text> = { info: 'info', warning: 'warning', error: 'error', critical: 'critical' };
 
-const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew'] as const;
+const events = ['failed', 'recovered', 'lost', 'late_start', 'late_finish', 'never_ran', 'failures', 'node_gone', 'backlog', 'clock_skew', 'duplicate_names', 'folder_refused', 'expiring', 'oidc_unreachable', 'backup_old', 'started', 'succeeded'] as const;
 type Event = (typeof events)[number];
 const eventText: Record<Event, Text> = {
-  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset',
+  failed: 'Run failed', recovered: 'Recovered', lost: 'Run lost', late_start: 'Started late', late_finish: 'Finished late', never_ran: 'Missed a run', failures: 'Repeated failures', node_gone: 'Node down', backlog: 'Backlog', clock_skew: 'Clock offset', duplicate_names: 'Nodes with the same name', folder_refused: 'Job folder refused', expiring: 'Token or certificate expiring', oidc_unreachable: 'Identity provider unreachable', backup_old: 'Backup overdue', started: 'Run started', succeeded: 'Run succeeded',
 };
 const kinds = ['webhook', 'slack', 'feishu', 'dingtalk', 'wecom', 'email', 'pagerduty', 'heartbeat'] as const;
 type Kind = (typeof kinds)[number];
@@ -52,7 +53,8 @@ export function Alerts({ item }: { item?: string }) {
   const view = views.find((v) => v === item) ?? 'now';
   return (
     <>
-      <div class="filters"><Choice label={t('View')} value={view} set={(v) => go('/activity/alerts' + (v === 'now' ? '' : '/' + v))} options={views.filter((v) => v !== 'sent' || may('operator')).map((value) => ({ value, text: t(viewText[value]) }))} /></div>
+      <Head title={t('Alerts')} />
+      <div class="filters"><Choice label={t('View')} value={view} set={(v) => go('/alerts' + (v === 'now' ? '' : '/' + v))} options={views.filter((v) => v !== 'sent' || may('operator')).map((value) => ({ value, text: t(viewText[value]) }))} /></div>
       {view === 'rules' ? <Rules /> : view === 'channels' ? <Channels /> : view === 'silences' ? <Silences /> : view === 'sent' ? <Sent /> : <Now />}
     </>
   );
@@ -62,15 +64,13 @@ function Now() {
   const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
-  const whole = me.value?.grants.some((g) => !g.apps); // the summary counts all apps
-  const failed = whole ? sum.data?.deliveries.failed ?? 0 : 0, lost = whole ? sum.data?.lost ?? 0 : 0, templates = whole ? sum.data?.template_failures ?? 0 : 0;
-  const firing = whole ? sum.data?.firing ?? 0 : items.length;
+  const failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0, firing = sum.data?.firing ?? 0;
   return (
     <div class="stack">
-      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/activity/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
-      <Card title={all ? t('Alerts') : <>{t('Active alerts')} {firing > 0 && <span class="count">{firing.toLocaleString()}{!whole && more ? '+' : ''}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
+      {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
+      <Card title={all ? t('Alerts') : <>{t('Active alerts')} {firing > 0 && <span class="count">{firing.toLocaleString()}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/activity/alerts/rules">{t('Rules')}</Link></Empty> : (
+        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
             <thead><tr><th>{t('Alert')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Count')}</th><th class="thin-hide">{t('Notified')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
@@ -95,6 +95,7 @@ const scope = (r: Rule) => [...(r.apps ?? []), ...(r.jobs ?? []), ...(r.owner ? 
 
 function Rules() {
   const list = useGet<Page<Rule>>(`${base}/rules`, { every: 15_000, on: ['change'], read: upTo(most) });
+  const channels = useGet<Page<Channel>>(`${base}/channels`, { every: 15_000, read: upTo(most) }), failing = new Set(channels.data?.items.filter((c) => c.failing).map((c) => c.name));
   const items = list.data?.items ?? [], edit = (r?: Rule) => show(() => <RuleDialog rule={r} done={() => void list.reload()} />);
   return (
     <Card title={t('Rules')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New rule')}</Button>}>
@@ -105,7 +106,7 @@ function Rules() {
             <tr key={r.name}>
               <td><bdi><b>{r.name}</b></bdi> {r.disabled ? <Badge tone="mute">{t('off')}</Badge> : <Badge tone={toneOf[r.severity]}>{t(severityText[r.severity])}</Badge>}{r.description && <div class="faint small"><bdi>{r.description}</bdi></div>}{r.error && <div class="small bad-text">{r.error}</div>}</td>
               <td>{r.on.map((e) => t(eventText[e])).join(' · ')}</td><td class="thin-hide">{scope(r).length ? scope(r).map((s) => <span key={s} class="tag">{s}</span>) : <span class="faint">{t('all jobs')}</span>}</td>
-              <td>{r.channels.map((c) => <span key={c} class="tag">{c}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
+              <td>{r.channels.map((c) => <span key={c} class="tag">{c}{failing.has(c) && <> <Badge tone="warn">{t('failing')}</Badge></>}</span>)}</td><td class="thin-hide"><Ago at={r.updated} /> <span class="faint small"><bdi>{r.updated_by}</bdi></span></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(r)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert rule {name}?', { name: r.name }), button: t('Delete'), danger: true, text: <p>{t('It will raise no more alerts.')}</p>, work: async () => { await call(`${base}/rules/${enc(r.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
           ))}</tbody></table></div>
@@ -121,7 +122,7 @@ const pairsText = (m?: Record<string, string>) => Object.entries(m ?? {}).map(([
 
 /** Leaves out what only the server writes, and what is empty. */
 function bodyOf<T extends Stamped>(x: Partial<T>): Record<string, unknown> {
-  const { version, created, updated, updated_by, error, held, name, ...rest } = x as Record<string, unknown>;
+  const { version, created, updated, updated_by, error, held, failing, name, ...rest } = x as Record<string, unknown>;
   return Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== '' && v !== undefined && v !== false && !(Array.isArray(v) && v.length === 0) && !(v && typeof v === 'object' && !Array.isArray(v) && Object.keys(v).length === 0)));
 }
 
@@ -136,9 +137,18 @@ function useDraft<T extends Stamped & { name: string }>(was: T | undefined, draf
     setProblem(undefined);
     try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} saved', { job: d.name ?? '' })); done(d.name ?? ''); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
+  /** Sends a sample before anything is saved. */
+  const test = async () => {
+    setProblem(undefined);
+    try {
+      const body = { ...bodyOf<T>(d), ...(d.name && { name: d.name }) };
+      const r = await post<{ channels?: Tested[] } & Tested>(`${base}/test-${kind.slice(0, -1)}`, body), all = r.channels ?? [{ ...r, channel: d.name || t('New channel') }];
+      for (const c of all) say(c.sent ? t('Test to "{job}" sent', { job: c.channel }) : t('Test to "{job}" failed', { job: c.channel }), !c.sent, c.said);
+    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
   /** What is wrong and stands at no field. */
   const left = () => (problem && !problem.errors.some((e) => [...known].some((f) => e.field === f || e.field.startsWith(f + '[') || e.field.startsWith(f + '.'))) ? <ProblemBox problem={problem} /> : null);
-  return { d, set, of, save, left };
+  return { d, set, of, save, test, left };
 }
 
 const Input = ({ id, value, set, mono, ...rest }: { id: string; value?: string | number; set: (v: string) => void; mono?: boolean; placeholder?: string; type?: string; autoFocus?: boolean; list?: string }) => (
@@ -155,7 +165,7 @@ export async function alertOf(j: Job) {
 }
 
 function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>; done: () => void }) {
-  const { d, set, of, save, left } = useDraft<Rule>(rule, draft ?? rule ?? usual, 'rules', done);
+  const { d, set, of, save, test, left } = useDraft<Rule>(rule, draft ?? rule ?? usual, 'rules', done);
   const back = (draft: Partial<Rule>) => show(() => <RuleDialog rule={rule} draft={draft} done={done} />);
   const newChannel = () => show(() => <ChannelDialog leave={() => back(d)} done={(name) => back({ ...d, channels: [...(d.channels ?? []), name] })} />);
   const channels = useGet<Page<Channel>>(`${base}/channels`, { every: 0, read: upTo(most) });
@@ -188,7 +198,7 @@ function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>;
           {has('clock_skew') && <Field id="r-skew" label={t('Offset of at least')} error={of('clock_skew')}><Input id="r-skew" mono value={d.clock_skew} set={(clock_skew) => set({ clock_skew })} placeholder="1s" /></Field>}
         </div>
         <fieldset class="boxes"><legend>{t('Channels')}</legend>
-          {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span></label>)}
+          {channels.data?.items.map((c) => <label key={c.name} class="check"><input type="checkbox" checked={d.channels?.includes(c.name)} onChange={() => set({ channels: flip(d.channels, c.name) })} /><bdi>{c.name}</bdi> <span class="faint small">{t(kindText[c.type])}</span>{c.failing && <Badge tone="warn">{t('failing')}</Badge>}</label>)}
           {channels.data?.items.length === 0 && <p class="faint">{t('No channels yet. Create one first.')}</p>}
           {channels.data && <Button look="quiet" icon="plus" work={newChannel}>{t('New channel')}</Button>}
           {of('channels') && <p class="error">{d.channels?.length ? <Said text={of('channels')!} /> : t('Choose at least one channel.')}</p>}</fieldset>
@@ -207,7 +217,7 @@ function RuleDialog({ rule, draft, done }: { rule?: Rule; draft?: Partial<Rule>;
         <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('Rule enabled')}</label>
         {left()}
       </div>
-      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button work={test}>{t('Test')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
     </Dialog>
   );
 }
@@ -218,6 +228,7 @@ function Channels() {
   const test = async (c: Channel) => {
     const r = await post<{ sent: boolean; said?: string; took_ms: number }>(`${base}/channels/${enc(c.name)}/test`);
     say(r.sent ? t('Test to "{job}" sent', { job: c.name }) : t('Test to "{job}" failed', { job: c.name }), !r.sent, r.said);
+    await list.reload(); // whether it is failing
   };
   return (
     <Card title={t('Channels')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New channel')}</Button>}>
@@ -226,7 +237,7 @@ function Channels() {
         <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Kind')}</th><th class="thin-hide">{t('Target')}</th><th class="thin-hide">{t('Updated')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
           <tbody>{items.map((c) => (
             <tr key={c.name}>
-              <td><bdi><b>{c.name}</b></bdi> {c.disabled && <Badge tone="mute">{t('off')}</Badge>}{c.held && <Badge tone="bad" title={c.held}>{t('suppressed')}</Badge>}{c.description && <div class="faint small"><bdi>{c.description}</bdi></div>}{c.error && <div class="small bad-text">{c.error}</div>}</td>
+              <td><bdi><b>{c.name}</b></bdi> {c.disabled && <Badge tone="mute">{t('off')}</Badge>}{c.held && <Badge tone="bad" title={c.held}>{t('suppressed')}</Badge>}{c.failing && <Badge tone="warn" title={c.failing.said}>{t('failing')}</Badge>}{c.description && <div class="faint small"><bdi>{c.description}</bdi></div>}{c.error && <div class="small bad-text">{c.error}</div>}{c.failing && <div class="small bad-text"><Ago at={c.failing.since} /> · {t('{n} failed attempts', { n: c.failing.tries })} <bdi>{c.failing.said}</bdi></div>}</td>
               <td>{t(kindText[c.type])}</td><td class="thin-hide mono small">{c.email ? (c.email.to ?? []).join(', ') || t("the job's owner") : c.url}</td><td class="thin-hide"><Ago at={c.updated} /> <span class="faint small"><bdi>{c.updated_by}</bdi></span></td>
               <td class="num nowrap">{may('operator') && <Button work={() => test(c)}>{t('Test')}</Button>}{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(c)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the alert channel {name}?', { name: c.name }), button: t('Delete'), danger: true, text: <p>{t('No more alerts will be sent to it.')}</p>, work: async () => { await call(`${base}/channels/${enc(c.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
@@ -239,7 +250,7 @@ function Channels() {
 const secretHint = '{{secret.NAME}}';
 
 function ChannelDialog({ channel, leave = closeDialog, done }: { channel?: Channel; leave?: () => void; done: (name: string) => void }) {
-  const { d, set, of, save, left } = useDraft<Channel>(channel, channel ?? { name: '', type: 'webhook' }, 'channels', done);
+  const { d, set, of, save, test, left } = useDraft<Channel>(channel, channel ?? { name: '', type: 'webhook' }, 'channels', done);
   const [to, setTo] = useState((d.email?.to ?? []).join(', ')), [headers, setHeaders] = useState(pairsText(d.headers));
   const type = d.type ?? 'webhook', mail = d.email ?? { server: '', from: '' };
   const setMail = (more: Partial<typeof mail>) => set({ email: Object.fromEntries(Object.entries({ ...mail, ...more }).filter(([, v]) => v !== '' && v !== undefined && v !== false)) as unknown as Channel['email'] });
@@ -274,7 +285,7 @@ function ChannelDialog({ channel, leave = closeDialog, done }: { channel?: Chann
         <label class="check"><input type="checkbox" checked={!d.disabled} onChange={() => set({ disabled: !d.disabled })} />{t('Channel enabled')}</label>
         {left()}
       </div>
-      <footer><Button work={leave}>{t('Cancel')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
+      <footer><Button work={leave}>{t('Cancel')}</Button><Button work={test}>{t('Test')}</Button><Button look="primary" disabled={!d.name?.trim()} work={save}>{t('Save')}</Button></footer>
     </Dialog>
   );
 }

@@ -1,10 +1,11 @@
 import { Suspense, lazy } from 'preact/compat';
 import { may, onceKey, post, Problem } from '../api';
-import { t, type Text } from '../i18n';
+import { t } from '../i18n';
 import { useGet } from '../live';
 import { askPause, resumeCluster } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, ProblemBox, say, type Tone } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, ProblemBox, say } from '../parts/basic';
 import { Icon } from '../parts/icon';
+import { nodeState } from '../parts/nodes';
 import { Link } from '../router';
 import { coarse, ms, span } from '../time';
 import { now } from '../api';
@@ -26,10 +27,8 @@ function pair(a: number, b: number) {
   return (x.split(' ').length === 2 && x.endsWith(' ' + unit) ? x.slice(0, -(unit!.length + 1)) : x) + ' / ' + y;
 }
 
-const states: Record<string, { text: Text; tone: Tone }> = {
-  ready: { text: 'ready', tone: 'good' }, cordoning: { text: 'cordoning', tone: 'warn' }, cordoned: { text: 'cordoned', tone: 'warn' }, draining: { text: 'draining', tone: 'warn' },
-  drained: { text: 'drained', tone: 'mute' }, stopping: { text: 'stopping', tone: 'warn' }, silent: { text: 'not responding', tone: 'bad' }, absent: { text: 'offline', tone: 'mute' },
-};
+/** Nodes without a session. */
+const away = new Set<NodeView['state']>(['absent', 'gone', 'left']);
 
 export function ClusterScreen() {
   const c = useGet<Cluster>('/api/v1/cluster', { every: 3000, on: ['node'], always: true });
@@ -38,8 +37,8 @@ export function ClusterScreen() {
   const pauses = useGet<Page<Pause>>('/api/v1/pauses', { every: 10_000, on: ['pause'] });
   const operate = may('operator'); // of the whole cluster: nodes are nobody's app
   const all = pauses.data?.items.find((p) => p.scope === 'cluster' && !p.ended);
-  const nodes = n.data?.items ?? [];
-  const sum = (k: 'executing' | 'prepared' | 'slots') => nodes.reduce((a, x) => a + (x.state === 'absent' ? 0 : x[k]), 0);
+  const nodes = [...(n.data?.items ?? [])].sort((a, b) => Number(b.state === 'gone') - Number(a.state === 'gone'));
+  const sum = (k: 'executing' | 'prepared' | 'slots') => nodes.reduce((a, x) => a + (away.has(x.state) ? 0 : x[k]), 0);
   const st = s.data;
   const offs = c.data?.sessions.map((x) => Math.abs(x.clock_offset_ms)) ?? [];
   return (
@@ -57,7 +56,7 @@ export function ClusterScreen() {
         {st && <Link class="tile" to="/jobs?sort=due"><span>{t('Overdue')}</span><b class={st.backlog > 0 ? 'bad' : ''}>{st.backlog.toLocaleString()}</b><small>{t('past their scheduled time')}</small></Link>}
         {st && <Link class="tile" to="/runs"><span>{t('Starts per second')}</span><b>{+st.last_minute.starts_per_second.toFixed(2)}</b><small>{t('in the last minute')}</small></Link>}
         {st && <Link class="tile" to="/timeline"><span>{t('Delay')} p50 / p99</span><b>{st.last_minute.lateness_p50_ms === undefined ? '—' : pair(st.last_minute.lateness_p50_ms, st.last_minute.lateness_p99_ms ?? 0)}</b><small>{t('in the last minute')}</small></Link>}
-        {!st && <Link class="tile" to="/cluster#nodes"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.length })}</small></Link>}
+        {!st && <Link class="tile" to="/cluster#nodes"><span>{t('Nodes')}</span><b>{nodes.filter((x) => x.state === 'ready').length}</b><small>{t('ready of {n}', { n: nodes.filter((x) => x.state !== 'left').length })}</small></Link>}
         {c.data && <Link class="tile" to="/cluster#nodes"><span>{t('Clock offset')}</span><b>{offs.length ? span(Math.max(...offs)) : '—'}</b><small>{t('largest, against MySQL')}</small></Link>}
       </div>
       <div class="stack">
@@ -80,15 +79,15 @@ export function ClusterScreen() {
 }
 
 function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate: boolean; reload: () => Promise<void> }) {
-  const s = n.sessions[0], more = c?.sessions.find((x) => x.id === s?.id), state = states[n.state] ?? { text: 'ready', tone: 'mute' };
+  const s = n.sessions[0], more = c?.sessions.find((x) => x.id === s?.id);
   const change = (what: 'cordon' | 'drain', title: string, text: string) => ask({
     title, text: <p>{text}</p>, button: what === 'drain' ? t('Drain') : t('Cordon'),
     work: async () => { await post(`/api/v1/nodes/${encodeURIComponent(n.name)}/${what}`, {}, onceKey()); await reload(); },
   });
   return (
-    <tr>
+    <tr class={n.state === 'gone' ? 'gone' : undefined}>
       <td><Link class="nowrap" to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
-      <td><Badge tone={state.tone}>{t(state.text)}</Badge></td>
+      <td><Badge {...nodeState(n)} />{n.gone && <div class="small faint"><Ago at={n.gone} />{(n.lost_runs ?? 0) > 0 && <>, <Link class="bad-text" to={`/runs?outcome=lost&node=${encodeURIComponent(n.name)}`}>{t('{n} runs lost', { n: n.lost_runs! })}</Link></>}</div>}</td>
       <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes 1/16 of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{t('{n} running', { n: n.executing })}</Link>{t(', ')}{t('{n} prefetched of {all}', { n: n.prepared, all: n.slots })}</span></>}</td>
       <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>
       <td class="num thin-hide">{more ? `${more.clock_offset_ms >= 0 ? '+' : '−'}${span(more.clock_offset_ms)}` : '—'}</td>
@@ -96,7 +95,7 @@ function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate:
       <td class="thin-hide"><span class="row" style={{ gap: '4px' }}>{Object.entries(n.labels).filter(([k, v]) => !(k === 'node' && v === n.name) && !k.startsWith('handler/')).map(([k, v]) => <span key={k} class="tag">{k}{v && '=' + v}</span>)}{n.handlers.map((h) => <span key={h} class="tag busy">{h}</span>)}</span></td>
       <td class="num nowrap">{operate && (n.cordoned || n.draining
         ? <Button work={async () => { await post(`/api/v1/nodes/${encodeURIComponent(n.name)}/uncordon`, {}, onceKey()); await reload(); }}>{t('Uncordon')}</Button>
-        : n.state !== 'absent' && <><Button look="quiet" work={() => change('cordon', t('Cordon {node}?', { node: n.name }), t('The node starts no new runs. Runs in progress finish.'))}>{t('Cordon')}</Button><Button look="quiet" class="thin-hide" work={() => change('drain', t('Drain {node}?', { node: n.name }), t('The node starts no new runs. Runs in progress finish; then it is shown as drained.'))}>{t('Drain')}</Button></>)}</td>
+        : !away.has(n.state) && <><Button look="quiet" work={() => change('cordon', t('Cordon {node}?', { node: n.name }), t('The node starts no new runs. Runs in progress finish.'))}>{t('Cordon')}</Button><Button look="quiet" class="thin-hide" work={() => change('drain', t('Drain {node}?', { node: n.name }), t('The node starts no new runs. Runs in progress finish; then it is shown as drained.'))}>{t('Drain')}</Button></>)}</td>
     </tr>
   );
 }

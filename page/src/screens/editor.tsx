@@ -169,6 +169,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   const [text, setText] = useState(start.text), [format, setFormat] = useState<Format>(start.format);
   const [base, setBase] = useState(start.base), [etag, setEtag] = useState(start.etag), [version, setVersion] = useState(start.version);
   const [tried, setTried] = useState(false), [paused, setPaused] = useState(false);
+  const [typing, setTyping] = useState<string>(); // the field with the focus, if nothing was wrong with it before
   const [looked, setLooked] = useState<Looked>({ json: '', warnings: [], errors: [] }), { preview, errors, warnings } = looked; // of the text at hand, or of one shortly before
   const [problem, setProblem] = useState<Problem>();
   const [face, setFace] = useState<'form' | 'text'>('form');
@@ -195,21 +196,18 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   const json = JSON.stringify(spec), written = useRef(json);
   written.current = json;
   const once = useMemo(onceKey, [json, paused]); // who presses again means the same job
-  const told = (l: Looked) => {
-    setLooked(l);
-    if (!l.errors.length && !l.problem) setProblem((p) => (p?.errors.length ? undefined : p));
-  };
   useEffect(() => {
     if (wrong) return;
     const stop = new AbortController();
-    const timer = setTimeout(() => look(spec, json, stop.signal).then((l) => { if (!stop.signal.aborted) told(l); }, () => undefined), 300);
+    const timer = setTimeout(() => look(spec, json, stop.signal).then((l) => { if (!stop.signal.aborted) setLooked(l); }, () => undefined), 300);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [json, !!wrong]);
 
   const set = (path: Path, value: unknown) => setText((old) => put(old, format, path, value));
   const change = (changes: [Path, unknown][]) => setText((old) => changes.reduce((s, [p, v]) => put(s, format, p, v), old));
-  /** What is wrong with a field. What is merely not there yet is said once saving was tried. */
-  const error = (path: string) => errors.find((e) => (e.field === path || e.field.startsWith(path + '[') || e.field.startsWith(path + '.')) && (tried || !blank(at(spec, path.split('.')))));
+  /** What is wrong with a field: not while somebody types in it, and of an empty one only once saving was tried. */
+  const error = (path: string) => (path === typing ? undefined : wrongAt(path));
+  const wrongAt = (path: string) => errors.find((e) => (e.field === path || e.field.startsWith(path + '[') || e.field.startsWith(path + '.')) && (tried || !blank(at(spec, path.split('.')))));
   const known = new Set<string>();
   const e = (path: string) => { known.add(path); return error(path); };
 
@@ -234,8 +232,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
       if (!(err instanceof Problem)) throw err;
       closeDialog();
       if (err.status === 412) { setProblem(undefined); await latest?.reload(); } else {
-        setProblem(err);
-        if (err.errors.length) setLooked({ ...looked, errors: err.errors });
+        if (err.errors.length) setLooked({ ...looked, errors: err.errors }); else setProblem(err);
       }
     }
   };
@@ -245,7 +242,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
     if (wrong) { source.current?.focus(); return; }
     const is = looked.json === json && !looked.problem ? looked : await look(spec, json);
     if (written.current !== json) return; // somebody types on
-    if (is !== looked) told(is);
+    if (is !== looked) setLooked(is);
     if (is.errors.length) { setTimeout(() => document.querySelector<HTMLElement>('.field.wrong input, .field.wrong textarea, .field.wrong select')?.focus()); return; }
     show(() => <Review id={id} base={base} spec={spec} looked={is} save={save} />);
   };
@@ -260,7 +257,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
     setVersion(stale!.version);
   };
   const both = theirs && base && !wrong ? merge(base, spec, theirs).both : [];
-  const form = <Fields spec={spec} set={set} change={change} error={e} disabled={!!wrong} />;
+  const form = <Fields spec={spec} set={set} change={change} error={e} disabled={!!wrong} fresh={!id} focus={(path) => setTyping(path !== undefined && !wrongAt(path) ? path : undefined)} />;
   const rest = errors.filter((x) => tried && ![...known].some((k) => x.field === k || x.field.startsWith(k + '[') || x.field.startsWith(k + '.')));
 
   return (
@@ -282,7 +279,7 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
         <div class="narrow-only"><Choice label={t('View')} value={face} set={setFace} options={[{ value: 'form', text: t('Form') }, { value: 'text', text: format.toUpperCase() }]} /></div>
         <div class={`editor face-${face}`}>
           <div class="stack side-form">
-            {wrong && <Notice look="bad"><b>{t('Cannot parse the text: line {n}', { n: wrong.line })}</b><p>{wrong.message}</p></Notice>}
+            {wrong && <Notice look="bad"><b>{t('Cannot parse the text: line {n}', { n: wrong.line })}</b></Notice>}
             {rest.map((x) => <Notice key={x.field} look="bad"><b><code>{x.field}</code></b> <Said text={x} /></Notice>)}
             {form}
           </div>
@@ -337,21 +334,21 @@ function Review({ id, base, spec, looked: { preview, warnings, problem }, save }
 
 // The form.
 
-interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => Sentence | undefined; disabled: boolean }
+interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => Sentence | undefined; disabled: boolean; fresh: boolean; focus: (path: string | undefined) => void }
 
 const crons: { cron: string; text: Text }[] = [
   { cron: '*/5 * * * *', text: 'every 5 minutes' }, { cron: '17 * * * *', text: 'hourly' }, { cron: '0 3 * * *', text: 'nightly' }, { cron: '30 6 * * MON-FRI', text: 'workdays' }, { cron: '0 4 * * SUN', text: 'weekly' }, { cron: '0 5 1 * *', text: 'monthly' },
 ];
 
-function Fields({ spec, set, change, error, disabled }: FieldsProps) {
+function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProps) {
   const typed = useRef<Record<string, string>>({}); // numbers as they were typed: `0.` is on its way to 0.5
   const str = (path: string) => { const v = at(spec, path.split('.')); return v === undefined || v === null ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v); };
   const number = (path: string) => { const s = str(path), was = typed.current[path]; return s !== '' && was?.trim() && Number(was) === Number(s) ? was : s; };
-  const box = (path: string, label: Text, o: { hint?: ComponentChildren; wide?: boolean; mono?: boolean; place?: string; list?: string; number?: boolean; rows?: number } = {}) => {
+  const box = (path: string, label: Text, o: { hint?: ComponentChildren; wide?: boolean; mono?: boolean; place?: string; list?: string; number?: boolean; rows?: number; write?: FieldsProps['set'] } = {}) => {
     const id = 'f-' + path.replace(/\W/g, '-'), err = error(path);
     const common = {
-      id, disabled, value: o.number ? number(path) : str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, 'aria-invalid': !!err, 'aria-describedby': err ? id + '-error' : o.hint ? id + '-hint' : undefined,
-      onInput: (ev: { currentTarget: { value: string } }) => { const v = ev.currentTarget.value; typed.current[path] = v; set(path.split('.'), o.number && v.trim() !== '' && !Number.isNaN(Number(v)) ? Number(v) : v); },
+      id, disabled, value: o.number ? number(path) : str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, 'aria-invalid': !!err, 'aria-describedby': err ? id + '-error' : o.hint ? id + '-hint' : undefined, onFocus: () => focus(path), onBlur: () => focus(undefined),
+      onInput: (ev: { currentTarget: { value: string } }) => { const v = ev.currentTarget.value; typed.current[path] = v; (o.write ?? set)(path.split('.'), o.number && v.trim() !== '' && !Number.isNaN(Number(v)) ? Number(v) : v); },
     };
     return <Field key={path} id={id} label={t(label)} hint={o.hint} error={err} wide={o.wide}>{o.rows ? <textarea {...common} rows={o.rows} /> : <input {...common} list={o.list} inputMode={o.number ? 'numeric' : undefined} />}</Field>;
   };
@@ -366,14 +363,17 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
   const work = spec.http !== undefined ? 'http' : spec.handler !== undefined ? 'handler' : 'command';
   const [wantWork, setWantWork] = useState<string>(work);
   const does = ['command', 'http', 'handler'].some((k) => spec[k] !== undefined) ? work : wantWork;
+  /** Writes a cron expression; with the first one of a new job comes the browser's time zone. */
+  const setCron = (path: Path, value: unknown) => change([[path, value], ...zoneOfNew]);
+  const zoneOfNew: [Path, unknown][] = fresh && spec.timezone === undefined && spec.schedule === undefined && spec.schedules === undefined && myZone !== 'UTC' ? [[['timezone'], myZone]] : [];
   const setKind = (k: string) => {
     setWantKind(k);
     const cron = k === 'schedule' || k === 'schedules', first = spec.schedule ?? spec.schedules?.[0];
-    change([...(['schedule', 'schedules', 'every', 'at'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? [] : [[['timezone'], undefined] as [Path, unknown]]),
+    change([...(['schedule', 'schedules', 'every', 'at'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? zoneOfNew : [[['timezone'], undefined] as [Path, unknown]]),
       ...(k === 'at' ? (['start', 'end', 'max_fires'] as const).map((x) => [[x], undefined] as [Path, unknown]) : k !== 'every' && spec.every !== undefined ? [[['start'], undefined] as [Path, unknown]] : []),
       [[k], k === 'every' ? '10m' : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
   };
-  const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
+  const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(k !== 'command' && spec.output !== undefined ? [[['output'], undefined] as [Path, unknown]] : []), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
   const filled = (...paths: string[]) => paths.filter((p) => !blank(at(spec, p.split('.')))).length;
   const section = (title: Text, paths: string[], children: ComponentChildren) => (
     <Section key={title} title={t(title)} set={filled(...paths)} wrong={paths.some((p) => !!error(p))}>{children}</Section>
@@ -386,8 +386,8 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
       <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
         <div class="in fields">
           {shown === 'schedule' && <>
-            {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, hint: t('minute hour day month weekday; with six fields, seconds come first') })}
-            <div class="wide chips">{crons.map((c) => <button key={c.cron} type="button" class="chip" disabled={disabled} aria-pressed={spec.schedule === c.cron} onClick={() => set(['schedule'], c.cron)}>{t(c.text)}</button>)}</div>
+            {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, write: setCron, hint: t('minute hour day month weekday; with six fields, seconds come first') })}
+            <div class="wide chips">{crons.map((c) => <button key={c.cron} type="button" class="chip" disabled={disabled} aria-pressed={spec.schedule === c.cron} onClick={() => setCron(['schedule'], c.cron)}>{t(c.text)}</button>)}</div>
           </>}
           {shown === 'schedules' && <List spec={spec} set={set} error={error} disabled={disabled} />}
           {shown === 'every' && box('every', 'Interval', { mono: true, place: '15m', hint: t('For example 10s, 15m, 1h30m') })}
@@ -415,9 +415,11 @@ function Fields({ spec, set, change, error, disabled }: FieldsProps) {
         <Field id="f-group" label={t('Group')} error={error('group')}><select id="f-group" disabled={disabled} value={str('group')} onChange={(ev) => set(['group'], ev.currentTarget.value)}><option value="">{t('none')}</option>{[...new Set([...(groups.data?.items.map((g) => g.name) ?? []), ...(spec.group ? [spec.group] : [])])].map((g) => <option key={g} value={g}>{g}</option>)}</select></Field>
         {box('priority', 'Priority', { number: true, place: '0' })}{box('queue', 'Queue limit', { number: true })}</>)}
       {does === 'command' && section('Command options', ['user', 'dir', 'env', 'stdin', 'success_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Working directory', { mono: true })}{box('grace', 'Grace period', { mono: true, place: '5s' })}{box('limits.memory', 'Memory limit', { mono: true, place: '512MiB' })}{box('limits.cpu', 'CPU limit', { number: true })}{box('limits.pids', 'Process limit', { number: true })}<Pairs label={t('Environment variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'Standard input', { rows: 3, wide: true })}</>)}
-      {section('Retention', ['keep.age', 'keep.runs', 'keep.bytes', 'keep.failures'], <>
+      {section('Retention', ['keep.age', 'keep.runs', 'keep.bytes', 'keep.failures', 'output.keep', 'output.mark_stderr'], <>
         {box('keep.age', 'Keep runs for', { mono: true, place: '720h', hint: t('Counted from the end of each run') })}{box('keep.runs', 'Keep the latest', { number: true, place: '10000', hint: t('Scheduled times per job') })}
         {box('keep.bytes', 'Max output', { mono: true, place: '1GiB', hint: t('Per job; the oldest runs are deleted first') })}{box('keep.failures', 'Keep unsuccessful runs for', { mono: true, place: '8760h', hint: t('Overrides the other limits') })}
+        {does !== 'http' && box('output.keep', 'Kept output of a run', { mono: true, place: '64KiB', hint: t('Half from the beginning, half from the end; up to 16MiB') })}
+        {does === 'command' && <Field id="f-output-mark_stderr" label={t('Lines from stderr')} error={error('output.mark_stderr')}><select id="f-output-mark_stderr" disabled={disabled} value={at(spec, ['output', 'mark_stderr']) === true ? 'yes' : ''} onChange={(ev) => set(['output', 'mark_stderr'], ev.currentTarget.value ? true : '')}><option value="">{t('not marked (default)')}</option><option value="yes">{t('marked')}</option></select></Field>}
         <div class="wide"><p class="faint small">{t('Empty fields follow the app rule, then the cluster rule. The result:')}</p><KeepInForce own={spec.keep} app={str('app') || 'default'} /></div></>)}
       {section('Owner and labels', ['owner', 'labels'], <>{box('owner', 'Owner', { place: 'team-data@example.com' })}<Pairs label={t('Labels')} value={spec.labels} disabled={disabled} set={(v) => set(['labels'], v)} error={error('labels')} /></>)}
     </>

@@ -57,25 +57,26 @@ function readFile(text: string): Body {
 interface Looked { crontab?: Crontab; body?: Body; would?: Applied; wrong?: string; problem?: Problem }
 
 /** What was typed: it outlives a reload. */
-interface Kept { text: string; chosen?: Format; app: string; zone: string; system: boolean }
+interface Kept { text: string; chosen?: Format; app: string; zone: string; system: boolean; selector: string; timeout: string }
 const draft = 'draft:import';
 function kept(): Kept {
-  const blank: Kept = { text: '', app: '', zone: myZone, system: false };
+  const blank: Kept = { text: '', app: '', zone: myZone, system: false, selector: '', timeout: '' };
   try { return { ...blank, ...JSON.parse(sessionStorage.getItem(draft) ?? '{}') }; } catch { return blank; } // not ours
 }
 
 export function Import() {
   const [start] = useState(kept), [text, setText] = useState(start.text), [chosen, choose] = useState(start.chosen);
   const [app, setApp] = useState(start.app), [zone, setZone] = useState(start.zone), [system, setSystem] = useState(start.system);
+  const [selector, setSelector] = useState(start.selector), [timeout, setLimit] = useState(start.timeout);
   const [left, setLeft] = useState(''), [replaced, setReplaced] = useState(''); // to which lines that are left out, and jobs that are replaced, somebody has agreed
   const [looked, setLooked] = useState<{ of: string } & Looked>({ of: '' }), [problem, setProblem] = useState<Problem>(), [turn, setTurn] = useState(0);
   const format = chosen ?? formatOf(text), blank = text.trim() === '';
-  const all = JSON.stringify([format, text, ...(format === 'crontab' ? [app.trim(), zone.trim(), system] : [])]), now = useRef(all);
+  const all = JSON.stringify([format, text, ...(format === 'crontab' ? [app.trim(), zone.trim(), system, selector.trim(), timeout.trim()] : [])]), now = useRef(all);
   now.current = all;
   const key = useMemo(onceKey, [all, turn]); // who presses again means the same
   useEffect(() => {
-    try { if (blank) sessionStorage.removeItem(draft); else sessionStorage.setItem(draft, JSON.stringify({ text, chosen, app, zone, system } satisfies Kept)); } catch { /* it is too large to be kept */ }
-  }, [text, chosen, app, zone, system]);
+    try { if (blank) sessionStorage.removeItem(draft); else sessionStorage.setItem(draft, JSON.stringify({ text, chosen, app, zone, system, selector, timeout } satisfies Kept)); } catch { /* it is too large to be kept */ }
+  }, [text, chosen, app, zone, system, selector, timeout]);
 
   useEffect(() => setProblem(undefined), [all]);
   useEffect(() => {
@@ -85,7 +86,7 @@ export function Import() {
       const out: Looked = {};
       try {
         if (format === 'crontab') {
-          const given = { text: text.endsWith('\n') ? text : text + '\n', timezone: zone.trim(), system, ...(app.trim() && { app: app.trim() }) };
+          const given = { text: text.endsWith('\n') ? text : text + '\n', timezone: zone.trim(), system, selector: selector.trim(), timeout: timeout.trim(), ...(app.trim() && { app: app.trim() }) };
           out.crontab = (await call<Crontab>('/api/v1/crontab', { method: 'POST', body: given, signal: stop.signal })).data;
           out.body = { jobs: out.crontab.jobs.map((j) => j.job) };
         } else {
@@ -127,6 +128,8 @@ export function Import() {
   /** Where something wrong stands: a line of the crontab, or a job of the file. */
   const place = (field: string) => {
     if (field === 'timezone') return t('Time zone');
+    if (field === 'selector') return t('Node selector');
+    if (field === 'timeout') return t('Timeout');
     const m = /^jobs\[(\d+)\]\.?(.*)$/.exec(field);
     if (!m) return field;
     const line = looked.crontab?.jobs[+m[1]]?.line, name = (looked.body?.jobs[+m[1]] as { name?: string } | undefined)?.name;
@@ -146,6 +149,8 @@ export function Import() {
               <div class="fields">
                 <Field id="i-app" label={t('App')} hint={t('A namespace for related jobs')}><input id="i-app" placeholder="default" value={app} onInput={(e) => setApp(e.currentTarget.value)} /></Field>
                 <Field id="i-zone" label={t('Time zone')} hint={t('Of the machine the crontab comes from')}><input id="i-zone" class="mono" value={zone} onInput={(e) => setZone(e.currentTarget.value)} /></Field>
+                <Field id="i-selector" label={t('Node selector')} hint={t('Without one, any node runs the jobs')}><input id="i-selector" class="mono" placeholder="node=web-1" value={selector} onInput={(e) => setSelector(e.currentTarget.value)} /></Field>
+                <Field id="i-timeout" label={t('Timeout')} hint={t('Longer runs are stopped')}><input id="i-timeout" placeholder="2h" value={timeout} onInput={(e) => setLimit(e.currentTarget.value)} /></Field>
               </div>
               <label class="check"><input type="checkbox" checked={system} onChange={() => setSystem(!system)} />{t('Lines contain a user name, as in /etc/crontab')}</label>
               {!system && looked.crontab?.jobs.some((j) => /^root\s/.test(String((j.job as { command?: string }).command))) && <Notice look="warn"><p>{t('A command begins with root. Do the lines contain a user name?')}</p></Notice>}

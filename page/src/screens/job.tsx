@@ -1,18 +1,20 @@
 import { Suspense, lazy } from 'preact/compat';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { call, get, may, now, onceKey, post, Problem, query } from '../api';
-import { explained, t, waitSaid, word, type Text } from '../i18n';
+import { t, waitSaid, word, type Text } from '../i18n';
 import { useGet, second } from '../live';
-import { deleteJob, pauseJob, resume, runNow } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, outcomes, outcomeText, ProblemBox, Range, Said, say, show, StatusBadge, Tabs, toneOf, Until, When } from '../parts/basic';
+import { deleteJob, pauseJob, RerunFailed, resume, resumeApp, runNow } from '../parts/actions';
+import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, Notice, ProblemBox, Said, say, StatusBadge, Tabs, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, differences, plain } from '../parts/diff';
 import { Dues, whenOf } from '../parts/duelist';
+import { Backfills, openBackfill } from './backfills';
+import { Why } from './why';
 import { KeepInForce, type Keep } from '../parts/keep';
-import { go, here, Link, setQuery } from '../router';
-import { brief, inZone, instantOf, ms, stamp, zoneShown } from '../time';
-import type { AuditEntry, Backfill, Change, DueTime, Explanation, Job, Outcome, Page, Preview, Run, VersionItem } from '../types';
+import { go, here, Link } from '../router';
+import { brief, inZone, ms, zoneShown } from '../time';
+import type { AuditEntry, Change, DueTime, Job, Page, Preview, Run, VersionItem } from '../types';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
 
@@ -28,9 +30,9 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
       <Head title={<bdi>{j.name}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <Link to={`/jobs?app=${encodeURIComponent(j.app)}`}><bdi>{j.app}</bdi></Link></>}
         sub={<><StatusBadge job={j} />{j.next_due && j.status === 'active' && <span>{t('next run')} <Until at={j.next_due} zone={j.timezone} /></span>}{j.description && <bdi>{j.description}</bdi>}</>}>
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
-        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause ? <Link class="button" to="/activity/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
+        {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, reload)}>{t('Resume app')}</Button> : j.pause ? <Link class="button" to="/settings/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
-        {operate && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}
+        {operate && !j.at && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
         {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
         {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Duplicate')} title={t('Duplicate')}><Icon name="copy" /></Link>}
         {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}
@@ -68,7 +70,7 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
     <>
       <Head title={<bdi>{e?.name ?? runs[0].job}</bdi>} crumb={<><Link to="/jobs">{t('Jobs')}</Link> / <bdi>{e?.app ?? runs[0].app}</bdi></>}
         sub={<><Badge tone="mute">{t('deleted')}</Badge>{e && <span>{t('This job was deleted by {who}', { who: e.who })} <Ago at={e.at} /></span>}</>}>
-        <Link class="button" to="/activity?kind=job&action=delete">{t('Deleted jobs')}</Link>
+        <Link class="button" to="/audit?kind=job&action=delete">{t('Deleted jobs')}</Link>
       </Head>
       <div class="stack">
         <Card title={t('Runs')}>
@@ -137,7 +139,7 @@ function History({ job: j }: { job: Job }) {
   return (
     <div class="stack">
       <Plots runs={runs} />
-      <Card title={t('Runs')} more={<><OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
+      <Card title={t('Runs')} more={<>{may('operator', j.app) && !j.at && <RerunFailed filter={{ job_id: j.id, outcome }} done={() => void reload()} />}<OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
         {problem && <ProblemBox problem={problem} again={reload} />}
         {loading ? <Loading /> : runs.length === 0
           ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No matching runs') : t('No runs yet')}>{j.next_due && !outcome && <p>{t('The first run is scheduled')} <Until at={j.next_due} />.</p>}</Empty>
@@ -223,118 +225,3 @@ const rollback = (j: Job, v: VersionItem, done: () => Promise<void>, key = onceK
     await done();
   },
 });
-
-/** Why did it run at some time, or not? */
-function Why({ job: j }: { job: Job }) {
-  const zone = j.timezone ?? zoneShown();
-  const asked = here.value.search.get('at') ?? '';
-  const [text, setText] = useState(asked ? stamp(asked, zone) : stamp(ms(j.last_due ?? new Date(now()).toISOString()), zone));
-  const at = instantOf(text, zone);
-  const { data: e, problem, loading } = useGet<Explanation>(asked ? `/api/v1/jobs/${j.id}/explain${query({ at: asked })}` : null, { every: 10_000, on: ['run'], job: j.id });
-  return (
-    <Card title={t('Why did it run, or not run, at a given time?')}>
-      <div class="in stack">
-        <form class="row" onSubmit={(ev) => { ev.preventDefault(); if (at) setQuery({ at }); }}>
-          <input aria-label={t('Time')} style={{ width: '190px' }} class="mono" value={text} onInput={(ev) => setText(ev.currentTarget.value)} placeholder="2027-01-31 09:30" />
-          <span class="faint small">{zone}</span>
-          <button class="button primary" disabled={!at}>{t('Explain')}</button>
-          {!at && <span class="small error">{t('Use the format {example}', { example: '2027-01-31 09:30' })}</span>}
-        </form>
-        {problem && <ProblemBox problem={problem} />}
-        {asked && loading && <Loading rows={2} />}
-        {e && <>
-          <Notice look={e.cause === 'succeeded' ? 'good' : e.cause === 'not_due' || e.cause === 'ahead' || e.cause === 'executing' ? undefined : 'warn'} icon="question"><b>{inZone(explained(e.cause, e.answer))}</b>{explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{inZone(e.answer)}</p>}</Notice>
-          <div class="row">
-            {e.before && <Button icon="left" work={() => { setQuery({ at: e.before!.due }); setText(stamp(e.before!.due, zone)); }}>{t('Previous: {at}', { at: stamp(e.before.due, zone) })}</Button>}
-            {e.after && <Button work={() => { setQuery({ at: e.after!.due }); setText(stamp(e.after!.due, zone)); }}>{t('Next: {at}', { at: stamp(e.after.due, zone) })}<Icon name="right" /></Button>}
-          </div>
-          {e.runs && e.runs.length > 0 && <RunTable runs={e.runs} zone={j.timezone} />}
-        </>}
-      </div>
-    </Card>
-  );
-}
-
-const wrongs: Outcome[] = ['failed', 'timed_out', 'killed', 'lost', 'missed'];
-
-function Backfills({ job: j }: { job: Job }) {
-  const list = useGet<Page<Backfill>>(`/api/v1/backfills?job_id=${j.id}&limit=50`, { every: 2000, on: ['backfill', 'run'], job: j.id });
-  const items = list.data?.items ?? [];
-  useEffect(() => { // who comes from a record wants its range
-    const from = here.value.search.get('from'), to = here.value.search.get('to');
-    if (!from || !to || !may('operator', j.app)) return;
-    setQuery({ from: undefined, to: undefined });
-    show(() => <BackfillDialog job={j} range={[from, to]} />);
-  }, []);
-  return (
-    <Card title={t('Backfills')} more={may('operator', j.app) && !j.at && <Button icon="history" work={() => show(() => <BackfillDialog job={j} />)}>{t('Backfill')}</Button>}>
-      {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="history" title={t('No backfills yet')}><p>{t('A backfill runs missed or past times again. Each run gets its original scheduled time.')}</p></Empty> : items.map((b, i) => {
-        const todo = Math.max(1, b.total - b.left_out), failed = wrongs.some((o) => b.outcomes[o] > 0);
-        return (
-          <div key={b.id} class="in" style={{ borderTop: i ? '1px solid var(--line)' : undefined }}>
-            <div class="row">
-              <Badge tone={b.state === 'running' ? 'busy' : b.state !== 'done' ? 'mute' : failed ? 'bad' : 'good'}>{b.state === 'done' && failed ? t('done, with failures') : t(b.state)}</Badge>
-              <span><Range from={b.from} to={b.to} zone={j.timezone} />{j.timezone && j.timezone !== zoneShown() && <span class="faint small"> {j.timezone}</span>}</span>
-              <span class="faint">{t('{n} of {all} finished', { n: b.ended.toLocaleString(), all: (b.total - b.left_out).toLocaleString() })}</span>
-              <span class="grow" />
-              {b.state === 'running' && may('operator', j.app) && <Button work={() => cancelBackfill(j, b, list.reload)}>{t('Cancel')}</Button>}
-            </div>
-            <div class="meter" style={{ margin: '8px 0' }}>{outcomes.map((o) => b.outcomes[o] > 0 && <i key={o} class={toneOf(o)} style={{ width: `${(100 * b.outcomes[o]) / todo}%` }} />)}</div>
-            <p class="small faint">{Object.entries(b.outcomes).map(([o, n]) => `${n} ${t(outcomeText[o as Outcome])}`).join(' · ')}{b.left_out > 0 && ` · ${t('{n} skipped: already successful', { n: b.left_out })}`}</p>
-          </div>
-        );
-      })}
-    </Card>
-  );
-}
-
-const cancelBackfill = (j: Job, b: Backfill, done: () => Promise<void>, key = onceKey()) => ask({
-  title: t('Cancel this backfill of {job}?', { job: j.name }), button: t('Cancel backfill'), danger: true, text: <p>{t('Its remaining runs will not start. Runs in progress finish.')}</p>,
-  work: async () => { await post(`/api/v1/backfills/${b.id}/cancel`, {}, key); await done(); },
-});
-
-function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to: string] }) {
-  const zone = j.timezone ?? zoneShown();
-  const [from, setFrom] = useState(range ? stamp(range[0], zone) : stamp(now() - 3600_000, zone).slice(0, 16)), [to, setTo] = useState(range ? stamp(range[1], zone) : stamp(now(), zone).slice(0, 16));
-  const [parallel, setParallel] = useState('1'), [missing, setMissing] = useState(true);
-  const [problem, setProblem] = useState<Problem>();
-  const a = instantOf(from, zone), b = instantOf(to, zone);
-  const key = useMemo(onceKey, [a, b, parallel, missing]); // who presses again means the same backfill
-  const [count, setCount] = useState<string>();
-  useEffect(() => {
-    setCount(undefined);
-    if (!a || !b || ms(a) > ms(b)) return;
-    const stop = new AbortController();
-    const timer = setTimeout(() => get<Page<DueTime>>(`/api/v1/jobs/${j.id}/next${query({ n: 1000, from: new Date(ms(a) - 1).toISOString() })}`, stop.signal)
-      .then((p) => { const n = p.items.filter((d) => ms(d.due) <= ms(b)).length; setCount(n === 1000 ? '1000+' : String(n)); }, () => undefined), 250);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [a, b]);
-  const error = (f: string) => problem?.errors.find((e) => e.field === f);
-  const work = async () => {
-    setProblem(undefined);
-    try {
-      await post(`/api/v1/jobs/${j.id}/backfill`, { from: a, to: b, parallel: Number(parallel), missing }, key);
-      closeDialog();
-      say(t('Backfill started'));
-      go(`/jobs/${j.id}/backfills`);
-    } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
-  };
-  return (
-    <Dialog title={t('Backfill {job}', { job: j.name })} close={closeDialog}>
-      <div class="body">
-        <p class="faint">{t('Run missed or past times again. Each run gets its original scheduled time.')}</p>
-        <div class="fields">
-          <Field id="from" label={t('From')} error={error('from') ?? (a ? undefined : t('Use the format {example}', { example: '2027-01-31 09:30' }))}><input id="from" class="mono" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></Field>
-          <Field id="to" label={t('To')} error={error('to') ?? (b ? undefined : t('Use the format {example}', { example: '2027-01-31 09:30' }))}><input id="to" class="mono" value={to} onInput={(e) => setTo(e.currentTarget.value)} /></Field>
-          <Field id="parallel" label={t('Parallel runs')} error={error('parallel')}><input id="parallel" type="number" min={1} max={100} value={parallel} onInput={(e) => setParallel(e.currentTarget.value)} /></Field>
-        </div>
-        <p class="faint small">{t('Times are in {zone}.', { zone })}</p>
-        <label class="check"><input type="checkbox" checked={missing} onChange={() => setMissing(!missing)} />{t('Skip successful ones')}</label>
-        {count !== undefined && <p><b>{count === '0' ? t('No scheduled times in this range. Choose another one.') : t('{n} scheduled times in this range.', { n: count })}</b></p>}
-        {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
-      </div>
-      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!a || !b || count === '0'} work={work}>{t('Start backfill')}</Button></footer>
-    </Dialog>
-  );
-}

@@ -1,24 +1,23 @@
-import { useSignal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { lang, sentence, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
-import { pauseJob, resume, runNow, askPause } from '../parts/actions';
-import { Ago, ask, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
+import { AppActions, askPause, jobActions, pauseJob, resume, resumeApp, runNow } from '../parts/actions';
+import { Ago, ask, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, pausedBy, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
 import { learnApps } from '../parts/apps';
 import { Icon } from '../parts/icon';
-import { follow, heardOf, isInSight, lastKnown, lastRuns, want } from '../parts/outcomes';
+import { ask as renew, follow, isInSight, lastRuns, put, want } from '../parts/outcomes';
 import { go, here, Link, setQuery } from '../router';
 import { ms } from '../time';
-import type { Job, Outcome, Page, Run, Message as Sentence } from '../types';
+import type { Health, Job, Outcome, Page, Run, Message as Sentence } from '../types';
 
 const most = 20_000; // jobs that are listed at once; of more, the server looks for those of a name
 
 // What a row needs of a job: ten thousand of them are held.
 const slim = (j: Job): Job => ({ ...pick(j), command: j.command?.slice(0, 160) }) as Job;
-const pick = ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http, handler, paused, pause, status, error, version, next_due, last_due, group, waiting }: Job) =>
-  ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http: http && { method: http.method, url: http.url }, handler, paused, pause, status, error, version, next_due, last_due, group, waiting });
+const pick = ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http, handler, paused, pause, status, health, error, version, next_due, last_due, group, waiting }: Job) =>
+  ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http: http && { method: http.method, url: http.url }, handler, paused, pause, status, health, error, version, next_due, last_due, group, waiting });
 
 // The list is kept in the order of names, which is dear to work out: ten thousand of them take longer than a frame. Other
 // orders are made from it by numbers alone.
@@ -50,46 +49,18 @@ const filterText: Record<'label' | 'owner' | 'group' | 'calendar', Text> = { lab
 
 type Sort = 'name' | 'due' | 'status';
 
-const wrongs: Outcome[] = ['failed', 'timed_out', 'lost', 'missed'], wrong = new Set<Outcome>(wrongs);
-const deepest = 2000, week = 7 * 86400_000; // wrong runs of each kind that are read, and how old they are at most
+const wrong = new Set<Outcome>(['failed', 'timed_out', 'lost', 'missed']);
+/** Whether the end of a run says something else of its job than the list does. */
+const surprises = (j: Job, r: Run) => r.state === 'ended' && (r.outcome === 'succeeded' ? j.health?.code === 'failing' : wrong.has(r.outcome!) && j.health?.code !== 'failing');
 
-/** Jobs whose last run went wrong, as far as the latest wrong runs tell. */
-function useFailing() {
-  const failing = useSignal<Map<string, Run>>(new Map());
-  useEffect(() => {
-    const stop = new AbortController(), latest = new Map<string, Run>(), reached = new Map<Outcome, number>();
-    let busy = false;
-    const take = (r: Run) => { if (!latest.has(r.job_id) || ms(r.due) >= ms(latest.get(r.job_id)!.due)) latest.set(r.job_id, r); };
-    // One job that fails often must not hide the others: they are read deep once, and then as far as what is known.
-    const read = async (outcome: Outcome) => {
-      const path = `/api/v1/runs${query({ outcome, from: new Date(now() - week).toISOString() })}`, known = reached.get(outcome);
-      let runs: Run[] | undefined;
-      if (known !== undefined) {
-        const page = await get<Page<Run>>(`${path}&limit=100`, stop.signal);
-        if (page.next === undefined || ms(page.items[page.items.length - 1]?.due) <= known) runs = page.items;
-      }
-      runs ??= await all<Run>(path, deepest, stop.signal);
-      runs.forEach(take);
-      reached.set(outcome, Math.max(known ?? 0, ...runs.slice(0, 1).map((r) => ms(r.due))));
-    };
-    const tell = () => {
-      for (const [id, r] of latest) if (ms(r.until ?? r.due) < now() - week) latest.delete(id);
-      const told = failing.value; // the list is sorted again only if something is different
-      if (told.size !== latest.size || [...latest].some(([id, r]) => told.get(id)?.id !== r.id || told.get(id)?.until !== r.until)) failing.value = new Map(latest);
-    };
-    const look = async () => {
-      if (document.hidden || busy) return;
-      busy = true;
-      await Promise.all(wrongs.map((o) => read(o).then(() => { if (!stop.signal.aborted) tell(); }, () => undefined))); // the banner says what is wrong
-      busy = false;
-    };
-    void look();
-    const off = onNews((n) => { if (n?.type === 'run' && following.value && n.data?.due && wrong.has(n.data.outcome)) take(n.data); }); // what took long is due far back in the list
-    const timer = setInterval(() => { if (following.value) void look(); }, 15_000);
-    return () => { stop.abort(); off(); clearInterval(timer); };
-  }, []);
-  return failing;
-}
+// What health comes first in the list, and what the chips count. What runs or is well has one place: rows would jump about.
+const ranks: Record<Health['code'], number> = { broken: 0, failing: 1, late: 2, waiting: 3, running: 4, ok: 4, never: 4, paused: 5 };
+const rankOf = (j: Job) => (j.status === 'finished' && !['failing', 'broken'].includes(j.health?.code ?? '') ? 6 : ranks[j.health?.code ?? 'ok']);
+/** Whether a job belongs to the chip of a name. A job may belong to several. */
+const belongs: Record<string, (j: Job) => boolean> = {
+  failing: (j) => j.health?.code === 'failing', error: (j) => j.status === 'error', late: (j) => j.health?.code === 'late', waiting: (j) => !!j.waiting?.length,
+  running: (j) => j.health?.code === 'running', paused: (j) => j.status === 'paused', finished: (j) => j.status === 'finished',
+};
 
 /** What was there when the list was left, for the way back to it: it is shown until it has been read again. */
 let left: { path: string; jobs?: Job[]; more: boolean; picked: Set<string>; many: string } = { path: '', more: false, picked: new Set(), many: '' };
@@ -100,11 +71,11 @@ function useJobs(path: string) {
   const [more, setMore] = useState(left.path === path && left.more); // there are more of them
   const [problem, setProblem] = useState<Problem>();
   const current = useRef(jobs), of = useRef(path), others = useRef(more);
-  const work = useRef<{ load: () => Promise<void>; renew: (id: string) => void }>();
+  const work = useRef<{ load: () => Promise<void> }>();
   const setJobs = (list: Job[] | undefined) => set((current.current = list));
 
   useEffect(() => {
-    let stop = new AbortController(), loading = false, pages = 0, took = 0, ended = 0, soon = 0, renewing = 0;
+    let stop = new AbortController(), loading = false, pages = 0, took = 0, ended = 0, soon = 0;
     const missed = new Set<string>(); // changed while all were read
     const load = async () => {
       clearTimeout(soon);
@@ -117,7 +88,8 @@ function useJobs(path: string) {
       try {
         let list: Job[] = [], read: Job[] = [], next: string | undefined = '', told = 0;
         do {
-          const page: Page<Job> = await get<Page<Job>>(`${path}${path.includes('?') ? '&' : '?'}limit=200${next && '&cursor=' + encodeURIComponent(next)}`, mine.signal);
+          const page: Page<Job> = await get<Page<Job>>(`${path}${path.includes('?') ? '&' : '?'}limit=200${next ? '&cursor=' + encodeURIComponent(next) : '&with=last_runs'}`, mine.signal);
+          if (!next) put(page.items); // those of later pages are asked for when they come into sight
           for (const j of page.items) read.push(slim(j));
           next = page.next;
           pages++;
@@ -145,33 +117,12 @@ function useJobs(path: string) {
     // Reading thousands again and again would keep everybody busy: at most a fifth of the time goes into it.
     const reload = () => { soon ||= window.setTimeout(() => (loading ? ((soon = 0), reload()) : void load()), small() ? 400 : Math.min(60_000, Math.max(400, ended + 4 * took - performance.now()))); };
 
-    const changed = new Set<string>();
-    const renew = (id: string) => {
-      if (loading) missed.add(id);
-      changed.add(id);
-      renewing ||= window.setTimeout(async () => {
-        renewing = 0;
-        let ids = [...changed];
-        changed.clear();
-        if (!current.current || loading) return;
-        if (small()) return reload();
-        if (ids.length > 40) { // too many to ask for each by itself
-          if (ids.some((id) => !isInSight(id))) reload();
-          ids = ids.filter(isInSight);
-        }
-        const are = new Map<string, Job | null>();
-        await Promise.all(Array.from({ length: 6 }, async () => {
-          for (let id = ids.pop(); id; id = ids.pop()) {
-            try {
-              are.set(id, slim(await get<Job>(`/api/v1/jobs/${id}`, stop.signal)));
-            } catch (err) {
-              if (err instanceof Problem && err.status === 404) are.set(id, null);
-            }
-          }
-        }));
-        if (current.current && !stop.signal.aborted) setJobs(renewed(current.current, are));
-      }, 1200);
-    };
+    // Jobs that were asked for one by one: what they are now. All that changes while all are read is asked for behind it.
+    const unfollow = follow((are) => {
+      if (!current.current) return;
+      if (loading) for (const id of are.keys()) missed.add(id);
+      setJobs(renewed(current.current, new Map([...are].map(([id, j]) => [id, j && slim(j)]))));
+    });
 
     if (of.current !== path) {
       of.current = path;
@@ -184,17 +135,18 @@ function useJobs(path: string) {
         if (loading && pages < 3) void load(); else reload();
         return;
       }
-      if (n.type === 'run') { // the next due time of its job may have moved on
-        if (!following.value || !n.job_id || !isInSight(n.job_id)) return;
+      if (n.type === 'run') { // rows in sight are asked for anyway
+        if (!following.value || !n.job_id || isInSight(n.job_id)) return;
         const j = current.current?.find((o) => o.id === n.job_id);
-        if (j?.next_due && ms(j.next_due) < now()) renew(j.id);
+        if (j && surprises(j, n.data)) renew(j.id);
         return;
       }
       if (n.type === 'pause') return reload();
       if (!n.type.startsWith('job')) return;
       if (n.data?.version && n.data?.name) { // it says what the job is now
-        if (current.current) setJobs(renewed(current.current, new Map([[n.job_id!, slim(n.data)]])));
-        if (loading) missed.add(n.job_id!);
+        const was = current.current?.find((j) => j.id === n.job_id);
+        if (current.current) setJobs(renewed(current.current, new Map([[n.job_id!, { ...slim(n.data), health: n.data.health ?? was?.health }]])));
+        if (loading) missed.add(n.job_id!); else if (was) renew(n.job_id!, 300); // its health is not told
         return;
       }
       if (n.job_id && n.data?.action !== 'create') renew(n.job_id); else reload();
@@ -202,19 +154,19 @@ function useJobs(path: string) {
     const timer = setInterval(() => {
       if (!document.hidden && following.value && !streaming.value && (small() || performance.now() - ended > 60_000)) reload();
     }, 5000);
-    work.current = { load, renew };
+    work.current = { load };
     return () => {
       off();
       clearInterval(timer);
       clearTimeout(soon);
-      clearTimeout(renewing);
+      unfollow();
       stop.abort();
       left = { ...left, path, jobs: current.current, more: others.current };
     };
   }, [path]);
   const reload = useCallback(() => work.current!.load(), []);
   // Next due times move on with each start: those in sight that have passed are asked for again.
-  const passed = useCallback((id: string) => { if (following.value) work.current!.renew(id); }, []);
+  const passed = useCallback((id: string) => { if (following.value) renew(id, 600); }, []);
   return { jobs: of.current === path ? jobs : undefined, more: of.current === path && more, problem, reload, passed };
 }
 
@@ -225,7 +177,6 @@ export function Jobs() {
   const listed = `/api/v1/jobs${query(filters)}`;
   const [picked, setPicked] = useState<Set<string>>(left.picked);
   useEffect(() => { left.picked = picked; }, [picked]);
-  const failing = useFailing();
   // Of more jobs than are listed, the server looks for those whose name has the longest word; the others are looked for here.
   const [many, setMany] = useState(left.many), [name, setName] = useState(text);
   useEffect(() => {
@@ -237,26 +188,11 @@ export function Jobs() {
   const { jobs, more, problem, reload, passed } = useJobs(path);
   const tooMany = more && (jobs?.length ?? 0) >= most;
   useEffect(() => { if (jobs && path === listed) setMany((left.many = tooMany ? listed : '')); }, [jobs, path, listed, tooMany]);
-  useEffect(() => follow(), []);
-
-  function isFailing(j: Job): boolean {
-    const last = lastKnown(j.id)?.find((r) => r.state === 'ended' && r.outcome !== 'skipped' && r.outcome !== 'superseded');
-    if (last) return wrong.has(last.outcome!);
-    const bad = failing.value.get(j.id);
-    return !!bad && (!j.last_due || ms(bad.until ?? bad.due) >= ms(j.last_due));
-  }
-
-  const failed = useMemo(() => new Set((jobs ?? []).filter(isFailing).map((j) => j.id)), [jobs, failing.value, heardOf.value]);
   const counts = useMemo(() => {
-    const c = { all: 0, failing: 0, paused: 0, error: 0, finished: 0, waiting: 0 };
-    for (const j of jobs ?? []) {
-      c.all++;
-      if (failed.has(j.id)) c.failing++;
-      if (j.waiting?.length) c.waiting++;
-      if (j.status !== 'active') c[j.status]++;
-    }
+    const c: Record<string, number> = { all: jobs?.length ?? 0 };
+    for (const [chip, is] of Object.entries(belongs)) c[chip] = jobs?.reduce((n, j) => n + (is(j) ? 1 : 0), 0) ?? 0;
     return c;
-  }, [jobs, failed]);
+  }, [jobs]);
 
   const texts = useMemo(() => new WeakMap<Job, string>(), [lang.value]); // in which words are looked for
   const textOf = (j: Job) => {
@@ -267,14 +203,13 @@ export function Jobs() {
   const list = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const found = (jobs ?? []).filter((j) =>
-      (shown === '' || (shown === 'failing' ? failed.has(j.id) : shown === 'waiting' ? !!j.waiting?.length : j.status === shown)) &&
+      (belongs[shown]?.(j) ?? true) &&
       (!words.length || words.every((w) => textOf(j).includes(w))));
     if (sort === 'name') return found;
     const never = Number.MAX_SAFE_INTEGER;
-    const rank = sort === 'due' ? (j: Job) => (j.next_due ? ms(j.next_due) : never)
-      : (j: Job) => (j.status === 'error' ? 0 : failed.has(j.id) ? 1 : j.waiting?.length ? 2 : j.status === 'active' ? 3 : j.status === 'paused' ? 4 : 5);
+    const rank = sort === 'due' ? (j: Job) => (j.next_due ? ms(j.next_due) : never) : rankOf;
     return found.map((j): [number, Job] => [rank(j), j]).sort((a, b) => a[0] - b[0]).map(([, j]) => j);
-  }, [jobs, text, shown, sort, sort === 'status' || shown === 'failing' ? [...failed].join() : '']); // and not for each run
+  }, [jobs, text, shown, sort]);
 
   const apps = useMemo(() => [...new Set((jobs ?? []).map((j) => j.app))].sort(), [jobs]);
   useEffect(() => learnApps(apps.map((app) => ({ app }))), [apps]);
@@ -285,7 +220,7 @@ export function Jobs() {
 
   return (
     <>
-      <Head title={t('Jobs')}>{mayAnywhere('admin') && <><Link class="button" to="/jobs/import"><Icon name="download" />{t('Import')}</Link><Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('New job')}</Link></>}</Head>
+      <Head title={t('Jobs')}>{filters.app && <AppActions app={filters.app} />}{mayAnywhere('admin') && <><Link class="button" to="/jobs/import"><Icon name="download" />{t('Import')}</Link><Link class="button primary" to="/jobs/new"><Icon name="plus" />{t('New job')}</Link></>}</Head>
       <div class="filters">
         <div class="search">
           <Icon name="search" />
@@ -299,7 +234,8 @@ export function Jobs() {
         )}
         {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{t(filterText[f])}: {filters[f]} ×</button>)}
         <div class="chips">
-          {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('waiting', 'Waiting', counts.waiting)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
+          {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('late', 'Late', counts.late)}{chip('waiting', 'Waiting', counts.waiting)}
+          {chip('running', 'Running', counts.running)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
         </div>
       </div>
       {problem && (!jobs || problem.status !== 0) && <ProblemBox problem={problem} again={reload} />}
@@ -389,14 +325,15 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
       <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell"><StatusBadge job={j} /></span>
+      <span class="state" role="cell"><StatusBadge job={j} />{j.health?.code === 'paused' && pausedBy(j.health) && <span class="line faint small thin-hide"><bdi>{pausedBy(j.health)}</bdi></span>}</span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
       <span class="do" role="cell">
+        {can && <span class="thin-only"><Button look="quiet" icon="more" aria-label={t('Actions for {job}', { job: j.name })} work={() => jobActions(j)} /></span>}
         {can && <>
           <Button look="quiet" icon="bolt" aria-label={t('Run {job} now', { job: j.name })} title={t('Run now')} work={() => runNow(j, false)} />
-          {j.pause && !j.paused ? null : j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
+          {j.pause?.scope === 'app' && !j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume the app {app}', { app: j.app })} title={t('Resume app')} work={() => resumeApp(j.app, () => undefined)} /> : j.pause && !j.paused ? null : j.paused ? <Button look="quiet" icon="play" aria-label={t('Resume {job}', { job: j.name })} title={t('Resume')} work={() => resume(j)} />
             : <Button look="quiet" icon="pause" aria-label={t('Pause {job}', { job: j.name })} title={t('Pause')} work={() => pauseJob(j)} />}
         </>}
       </span>

@@ -38,7 +38,7 @@ export function AppLimitsCard() {
           ))}</tbody>
         </table></div>
       )}
-      {items.length > 0 && <p class="in faint small">{t('Current use / limit.')} {t('Kept output is counted about once a minute.')} <Link to="/activity?kind=limits">{t('Change history')}</Link></p>}
+      {items.length > 0 && <p class="in faint small">{t('Current use / limit.')} {t('Kept output is counted about once a minute.')} <Link to="/audit?kind=limits">{t('Change history')}</Link></p>}
       <p class="in faint small who">{can ? t('Cluster admins can change this.') : t('Needs {role} role', { role: t('admin') })}</p>
     </Card></section>
   );

@@ -12,16 +12,16 @@ import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
 import { openStream } from '../stream';
-import { ms, size, span, zoneShown } from '../time';
-import type { Explanation, Job, Output, Run } from '../types';
+import { clock, ms, size, span, zoneShown } from '../time';
+import type { Explanation, HTTPAnswer, Job, Output, OutputEvent, Run } from '../types';
 
 export function RunScreen({ id }: { id: string }) {
-  const [ended, setEnded] = useState(false), [tail, setTail] = useState<string[]>([]);
+  const [ended, setEnded] = useState(false), [errors, setErrors] = useState<string[]>([]), [http, setHTTP] = useState<HTTPAnswer>();
   const { data: r, problem, loading, reload } = useGet<Run>(`/api/v1/runs/${encodeURIComponent(id)}`, { every: ended ? 0 : 1500, on: ['run'] });
   const job = useGet<Job>(r ? `/api/v1/jobs/${r.job_id}` : null, { every: 0 });
   useEffect(() => { if (r?.state === 'ended') setEnded(true); }, [r?.state]);
   if (!r) return loading ? <Loading /> : problem?.status === 404 ? <Empty icon="question" title={t('Run not found')}><p>{problem.detail}</p><Link class="button" to="/runs">{t('Runs')}</Link></Empty> : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
-  const j = job.data, zone = j?.timezone, status = /^HTTP (\d+)/.exec(r.reason ?? '')?.[1];
+  const j = job.data, zone = j?.timezone;
   return (
     <>
       <Head title={<><bdi>{r.job}</bdi></>} crumb={<><Link to="/runs">{t('Runs')}</Link> / <Link to={`/jobs/${r.job_id}`}><bdi>{r.app === 'default' ? r.job : `${r.app}/${r.job}`}</bdi></Link></>}
@@ -34,25 +34,39 @@ export function RunScreen({ id }: { id: string }) {
         <Button icon="link" aria-label={t('Copy run ID')} title={t('Copy run ID')} work={() => copy(r.id)} />
       </Head>
       <div class="stack">
-        {r.outcome && r.outcome !== 'succeeded' && <WhyNot run={r} job={j} tail={tail} />}
+        {r.outcome && r.outcome !== 'succeeded' && <WhyNot run={r} job={j} errors={errors} />}
         <div class="tiles">
           <div class="tile"><span>{r.state === 'running' ? t('Running for') : t('Duration')}</span><b><Took run={r} /></b>{r.started && <small>{r.ended ? <Range from={r.started} to={r.ended} zone={zone} /> : <When at={r.started} zone={zone} in={zone} />}</small>}</div>
           <div class="tile"><span>{t('Delay')}</span><b><Late run={r} /></b></div>
-          {j?.http ? status && <div class="tile"><span>{t('HTTP status')}</span><b class="bad">{status}</b></div>
-            : <div class="tile"><span>{r.signal ? t('Signal') : t('Exit code')}</span><b class={r.exit_code ? 'bad' : ''}>{r.signal ?? r.exit_code ?? '—'}</b></div>}
+          {r.http_status ? <div class="tile"><span>{t('HTTP status')}</span><b class={r.outcome === 'succeeded' ? '' : 'bad'}>{r.http_status}</b></div>
+            : !j?.http && <div class="tile"><span>{r.signal ? t('Signal') : t('Exit code')}</span><b class={r.exit_code ? 'bad' : ''}>{r.signal ?? r.exit_code ?? '—'}</b></div>}
           <Link class="tile" to={`/runs?node=${encodeURIComponent(r.node)}`}><span>{t('Node')}</span><b class="cut">{r.node || '—'}</b></Link>
           <div class="tile"><span>{t('Attempt')}</span><b>{r.attempt}</b>{r.state === 'ended' && !r.final && <small>{t('a retry follows')}</small>}</div>
         </div>
         {(r.attempt > 1 || !r.final) && <Attempts run={r} zone={zone} />}
-        {(r.started || r.output_bytes > 0) && <OutputView run={r} ended={() => void reload()} told={setTail} />}
+        {(r.started || r.output_bytes > 0) && <OutputView key={r.id} run={r} ended={() => void reload()} told={(e, h) => { setErrors(e); setHTTP(h); }} />}
+        {http && <Response answer={http} />}
         <p class="faint small mono">{r.id}</p>
       </div>
     </>
   );
 }
 
+/** What is known of the response to the request, besides its body. */
+function Response({ answer: a }: { answer: HTTPAnswer }) {
+  const times: [string, number | undefined][] = [[t('Connected'), a.connected_ms], [t('First byte'), a.first_byte_ms], [t('Complete'), a.complete_ms]];
+  return (
+    <Card title={<>{t('Response')} <span class="count">{a.proto} {a.status}</span></>}>
+      <div class="in">
+        <p class="small">{times.map(([label, at]) => <span key={label}>{label} <b class="num">{at === undefined ? '—' : span(at)}</b>{'  '}</span>)}</p>
+        {a.headers && a.headers.length > 0 && <table class="headers small mono"><tbody>{a.headers.map(([name, value]) => <tr key={name}><th scope="row">{name}</th><td>{value}</td></tr>)}</tbody></table>}
+      </div>
+    </Card>
+  );
+}
+
 /** Why it did not succeed, with the end of its output. */
-function WhyNot({ run: r, job: j, tail }: { run: Run; job?: Job; tail: string[] }) {
+function WhyNot({ run: r, job: j, errors }: { run: Run; job?: Job; errors: string[] }) {
   const [e, setE] = useState<Explanation>();
   const started = !!r.started;
   useEffect(() => { if (!started) get<Explanation>(`/api/v1/jobs/${r.job_id}/explain${query({ at: r.due })}`).then(setE, () => undefined); }, [r.id, started]);
@@ -69,7 +83,8 @@ function WhyNot({ run: r, job: j, tail }: { run: Run; job?: Job; tail: string[] 
       <b>{r.reason ? <Reason run={r} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('Not successful')}</bdi>}</b>
       {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
       {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}
-      {advice ? <p>{advice}</p> : started && r.outcome === 'failed' && tail.length > 0 && <pre class="code" tabIndex={0}>{tail.join('\n')}</pre>}
+      {advice && <p>{advice}</p>}
+      {started && errors.length > 0 && <pre class="code" tabIndex={0} aria-label={t('Last error lines')}>{errors.join('\n')}</pre>}
     </Notice>
   );
 }
@@ -119,27 +134,38 @@ function useOutput(r: Run, ended: () => void) {
   const lines = useRef(new Lines());
   const [version, grown] = useState(0);
   const [bytes, setBytes] = useState(0), [done, setDone] = useState(false), [problem, setProblem] = useState<Problem>();
+  const [about, setAbout] = useState<Output>();
 
   useEffect(() => {
     let stopped = false, timer = 0, next = 0, feed: (() => void) | undefined, streams = false;
     const stop = new AbortController();
-    const put = (text: string, anew: boolean) => {
-      if (anew) lines.current = new Lines();
-      lines.current.add(text);
+    const put = (o: OutputEvent | Output, into = lines.current) => {
+      if ('pieces' in o) for (const p of o.pieces ?? []) into.piece(p);
+      else if ('line' in o) into.piece(o);
+      else into.add(o.text ?? ''); // instead of output that was removed
+      lines.current = into;
       grown((v) => v + 1);
     };
-    put('', true);
+    put({ from: 0, next: 0, text: '' }, new Lines());
     setDone(false);
     setBytes(0);
-    const read = (from: number) => get<Output>(`/api/v1/runs/${r.id}/output?from=${from}`, stop.signal);
+    const read = (from: number) => get<Output>(`/api/v1/runs/${r.id}/output?from=${from}&pieces=true`, stop.signal);
+    // An answer has half a MiB of a large output at most. All that is kept is read anew, and shown when it is there.
     const whole = async () => {
       try {
-        const o = await read(0);
+        const all = new Lines();
+        let o = await read(0);
+        for (let from = -1; !stopped && o.next > from; o = await read(o.next)) {
+          put(o, all);
+          from = o.next;
+          if (o.next >= o.bytes || o.state !== 'ended') break;
+        }
         if (stopped) return;
-        put(o.text, true);
+        setAbout(o);
         setBytes(o.bytes);
         setDone(o.state === 'ended');
         ended();
+        if (o.pending) timer = window.setTimeout(whole, 1500); // its node still writes parts of it
       } catch (err) { if (!stopped) setProblem(err as Problem); }
     };
     const look = async () => {
@@ -149,11 +175,11 @@ function useOutput(r: Run, ended: () => void) {
           if (stopped) return;
           setProblem(undefined);
           // What is kept of a run that ended may leave out its middle: then it is read again from its beginning.
-          if (o.state === 'ended' && next > 0) return void whole();
-          put(o.text, next === 0);
+          if (o.state === 'ended' && (next > 0 || o.next < o.bytes || o.pending)) return void whole();
+          put(o, next === 0 ? new Lines() : undefined);
           next = o.next;
           setBytes(o.bytes);
-          if (o.state === 'ended') { setDone(true); ended(); return; }
+          if (o.state === 'ended') { setAbout(o); setDone(true); ended(); return; }
         } catch (err) {
           if (stopped) return;
           setProblem(err as Problem);
@@ -168,16 +194,17 @@ function useOutput(r: Run, ended: () => void) {
       streams = true;
       feed?.();
       if (document.hidden) return;
-      feed = openStream(`/api/v1/runs/${r.id}/output?from=${next}`, {
-        output: (o: Output) => {
-          put(o.text, false);
+      feed = openStream(`/api/v1/runs/${r.id}/output?from=${next}&pieces=true`, {
+        output: (o: OutputEvent) => {
+          put(o);
           setBytes(o.next);
           next = o.next;
         },
         end: (end: { bytes: number; truncated: boolean }) => {
           feed?.();
           streams = false;
-          if (!end.truncated) return void whole(); // all of it is kept, also what came too fast to be followed
+          // With what came too fast to be followed, and with the times and streams of the lines.
+          if (!end.truncated || lines.current.holes) return void whole();
           setBytes(end.bytes);
           setDone(true);
           ended();
@@ -190,23 +217,17 @@ function useOutput(r: Run, ended: () => void) {
     document.addEventListener('visibilitychange', turned);
     return () => { stopped = true; stop.abort(); feed?.(); clearTimeout(timer); document.removeEventListener('visibilitychange', turned); };
   }, [r.id, following.value]);
-  return { lines: lines.current, version, bytes, done, problem };
+  return { lines: lines.current, version, bytes, done, problem, about };
 }
 
-function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told: (tail: string[]) => void }) {
-  const { lines, version, bytes, done, problem } = useOutput(r, ended);
-  useEffect(() => { if (done) told(lines.tail(3)); }, [done, version]);
-  const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [word, setWord] = useState('');
-  const [stick, setStick] = useState(r.outcome !== 'succeeded'); // the end of what failed says most
-  useEffect(() => {
-    const timer = setTimeout(() => setWord(search.toLowerCase()), 150);
-    return () => clearTimeout(timer);
-  }, [search]);
+/** The line to which the address points, as in #L120; 0 without one. */
+const linked = () => Number(/^#L(\d+)$/.exec(location.hash)?.[1] ?? 0);
 
-  // The rows with the word; those that come are looked at alone.
+/** The rows with a word. Those that come are looked at alone. */
+function useFound(lines: Lines, version: number, word: string): number[] {
   const found = useRef<{ lines: Lines; word: string; gone: number; upTo: number; rows: number[] }>();
-  const rows = useMemo(() => {
-    if (!word) return null;
+  return useMemo(() => {
+    if (!word) return [];
     let f = found.current;
     if (!f || f.lines !== lines || f.word !== word || f.gone !== lines.gone) f = found.current = { lines, word, gone: lines.gone, upTo: 0, rows: [] };
     while (f.rows.length && f.rows[f.rows.length - 1] >= f.upTo) f.rows.pop();
@@ -214,19 +235,58 @@ function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told
     f.upTo = Math.max(0, lines.count - 2); // the last line may have grown by now
     return f.rows.slice();
   }, [lines, version, word]);
+}
 
+function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told: (errors: string[], http?: HTTPAnswer) => void }) {
+  const { lines, version, bytes, done, problem, about } = useOutput(r, ended);
+  useEffect(() => { if (done) told(lines.errors(5), about?.http); }, [done, version, about]);
+  const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [word, setWord] = useState(''), [only, setOnly] = useState(false), [times, setTimes] = useState(false);
+  const [spot, setSpot] = useState({ row: -1, turn: 0 }); // the row that was jumped to
+  const [stick, setStick] = useState(r.outcome !== 'succeeded' && !linked()); // the end of what failed says most
+  useEffect(() => {
+    const timer = setTimeout(() => setWord(search.toLowerCase()), 150);
+    return () => clearTimeout(timer);
+  }, [search]);
+
+  const jump = (row: number) => { setStick(false); setSpot((s) => ({ row, turn: s.turn + 1 })); };
+  useEffect(() => {
+    const follow = () => { const row = lines.rowOf(linked()); if (linked() && row >= 0) jump(row); };
+    if (done) follow();
+    addEventListener('hashchange', follow);
+    return () => removeEventListener('hashchange', follow);
+  }, [done, lines]);
+
+  const rows = useFound(lines, version, word);
+  const [nth, setNth] = useState(0);
+  useEffect(() => { setNth(0); if (word && rows.length > 0) jump(rows[0]); }, [word]);
+  const step = (by: number) => {
+    if (rows.length === 0) return;
+    const k = (nth + by + rows.length) % rows.length;
+    setNth(k);
+    jump(rows[k]);
+  };
+  const typed = (e: KeyboardEvent) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } };
+
+  const began = r.started && (done || !lines.stamped) ? ms(r.started) : undefined;
   return (
-    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('deleted: the app reached its limit of kept output')}</span> : r.output_truncated && <span class="tag warn">{t('the middle is omitted')}</span>}</>}
+    <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('deleted: the app reached its limit of kept output')}</span> : (r.output_truncated || lines.holes) && <span class="tag warn">{t('the middle is omitted')}</span>}</>}
       more={<>
         {!done && <Badge tone="busy">{t('live')}</Badge>}
-        <input type="search" class="thin" aria-label={t('Search the output')} placeholder={t('Search')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} style={{ width: '150px' }} />
-        {rows && <span class="small faint">{t('{n} matching lines', { n: rows.length.toLocaleString() })}</span>}
+        {about?.pending && <Badge tone="busy">{t('more is being stored')}</Badge>}
+        <input type="search" class="thin" aria-label={t('Search the output')} placeholder={t('Search')} title={t('Enter: next match. Shift and Enter: previous match.')} value={search} onInput={(e) => setSearch(e.currentTarget.value)} onKeyDown={typed} style={{ width: '150px' }} />
+        {word && <>
+          <span class="small faint num" role="status">{rows.length === 0 ? t('No matches') : t('{k} of {n}', { k: (nth + 1).toLocaleString(), n: rows.length.toLocaleString() })}</span>
+          <Button icon="up" aria-label={t('Previous match')} title={t('Previous match')} disabled={rows.length === 0} work={() => step(-1)} />
+          <Button icon="down" aria-label={t('Next match')} title={t('Next match')} disabled={rows.length === 0} work={() => step(1)} />
+          <Button icon="filter" aria-pressed={only} aria-label={t('Only lines with matches')} title={t('Only lines with matches')} work={() => setOnly(!only)} />
+        </>}
+        {done && began !== undefined && <Button icon="clock" aria-pressed={times} aria-label={t('Show times')} title={t('Show times')} work={() => setTimes(!times)} />}
         <Button icon="wrap" aria-pressed={wrap} aria-label={t('Wrap long lines')} title={t('Wrap long lines')} work={() => setWrap(!wrap)} />
         <Button icon="download" aria-label={t('Download')} title={t('Download')} work={() => download(`/api/v1/runs/${r.id}/output?raw=1`, `${r.job}-${r.due}.txt`.replace(/[^\w.-]+/g, '_'))} />
       </>}>
       {problem && <div class="in"><ProblemBox problem={problem} /></div>}
       {lines.lost > 0 && <p class="in faint small">{t('Showing the last {n} lines.', { n: lines.kept.toLocaleString() })}</p>}
-      <Rows key={word} lines={lines} rows={rows} version={version} wrap={wrap} stick={stick && !word} setStick={setStick}>
+      <Rows key={only ? word : ''} lines={lines} rows={only && word ? rows : null} word={word} spot={spot} times={times ? began : undefined} version={version} wrap={wrap} stick={stick && !word} setStick={setStick}>
         {word ? t('No matches') : done ? t('No output') : t('No output yet')}
       </Rows>
       {!stick && !done && !word && <div class="more-row"><Button icon="down" work={() => setStick(true)}>{t('Jump to the end')}</Button></div>}
@@ -238,7 +298,7 @@ const per = 20; // rows of a block: blocks in sight exist, the others are room
 const around = 300; // pixels out of sight that exist at either side
 
 /** The rows that are in sight. How high a block is is guessed until it has been seen. */
-function Rows({ lines, rows, version, wrap, stick, setStick, children }: { lines: Lines; rows: number[] | null; version: number; wrap: boolean; stick: boolean; setStick: (on: boolean) => void; children: string }) {
+function Rows({ lines, rows, word, spot, times, version, wrap, stick, setStick, children }: { lines: Lines; rows: number[] | null; word: string; spot: { row: number; turn: number }; times?: number; version: number; wrap: boolean; stick: boolean; setStick: (on: boolean) => void; children: string }) {
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ first: 0, last: 3, width: 0 });
   const n = rows ? rows.length : lines.count, blocks = Math.ceil(n / per);
@@ -284,6 +344,21 @@ function Rows({ lines, rows, version, wrap, stick, setStick, children }: { lines
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
+  // A jump: first to where the block is thought to be, and when it exists, to its row.
+  useLayoutEffect(() => {
+    if (spot.turn === 0 || rows) return;
+    const el = box.current!;
+    el.scrollTop = h.slice(0, Math.floor(spot.row / per)).reduce((a, b) => a + b, 0) - el.clientHeight / 3;
+    look();
+    let tries = 0, frame = 0;
+    const aim = () => {
+      const there = el.querySelector<HTMLElement>(`[data-row="${spot.row}"]`);
+      if (there) el.scrollTop += there.getBoundingClientRect().top - el.getBoundingClientRect().top - el.clientHeight / 3;
+      if (tries++ < 3) frame = requestAnimationFrame(aim);
+    };
+    frame = requestAnimationFrame(aim);
+    return () => cancelAnimationFrame(frame);
+  }, [spot]);
   const scrolled = () => {
     const el = box.current!, end = el.scrollHeight - el.scrollTop - el.clientHeight < 24;
     if (!rows && end !== stick) setStick(end);
@@ -295,18 +370,34 @@ function Rows({ lines, rows, version, wrap, stick, setStick, children }: { lines
   return (
     <div class={`out ${wrap ? 'wrap' : ''}`} ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label={t('Output')} aria-live="off">
       <div style={room(0, first)} />
-      {Array.from({ length: Math.max(0, last - first) }, (_, i) => <Block key={first + i + lines.gone} at={first + i} lines={lines} rows={rows} n={n} version={(first + i + 1) * per > n - 2 ? version : 0} />)}
+      {Array.from({ length: Math.max(0, last - first) }, (_, i) => <Block key={first + i + lines.gone} at={first + i} lines={lines} rows={rows} word={word} spot={spot.row} times={times} n={n} version={(first + i + 1) * per > n - 2 ? version : 0} />)}
       <div style={room(last, blocks)} />
       {n === 0 && <div class="end">{children}</div>}
     </div>
   );
 }
 
-const Block = memo(function Block({ at, lines, rows, n }: { at: number; lines: Lines; rows: number[] | null; n: number; version: number }) {
+/** The time of day with milliseconds. */
+const precise = (at: number) => `${clock(Math.floor(at / 1000) * 1000)}.${String(Math.floor(at) % 1000).padStart(3, '0')}`;
+
+const Block = memo(function Block({ at, lines, rows, word, spot, times, n }: { at: number; lines: Lines; rows: number[] | null; word: string; spot: number; times?: number; n: number; version: number }) {
   const all: JSX.Element[] = [];
   for (let k = at * per; k < Math.min(n, (at + 1) * per); k++) {
-    const i = rows ? rows[k] : k;
-    all.push(<div key={k} class={`l ${rows ? 'hit' : ''}`}><span class="n">{lines.number(i) || '↪'}</span><span class="t">{lines.pieces(i).map((p, j) => <Text key={j} p={p} />)}</span></div>);
+    const i = rows ? rows[k] : k, gap = lines.gap(i);
+    if (gap) {
+      all.push(<div key={k} class="gap" data-row={i}>{gap.lines > 0 ? t('… {size}, {n} lines left out …', { size: size(gap.bytes), n: gap.lines.toLocaleString() }) : t('… {size} left out …', { size: size(gap.bytes) })}</div>);
+      continue;
+    }
+
+    const number = lines.number(i), stamp = lines.at(i);
+    const look = ['l', (rows || (word && lines.has(i, word))) && 'hit', i === spot && 'spot', stamp?.stderr && 'err'].filter(Boolean).join(' ');
+    all.push(
+      <div key={k} class={look} data-row={i} title={stamp?.stderr ? 'stderr' : undefined}>
+        {number ? <a class="n" href={`#L${number}`} tabIndex={-1}>{number}</a> : <span class="n">↪</span>}
+        {times !== undefined && <span class="time">{number > 0 && (stamp?.ms ?? 0) >= 0 ? precise(times + (stamp?.ms ?? 0)) : '            '}</span>}
+        <span class="t">{lines.pieces(i).map((p, j) => <Text key={j} p={p} />)}</span>
+      </div>,
+    );
   }
   return <div data-block={at}>{all}</div>;
 });

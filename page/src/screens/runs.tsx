@@ -1,8 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get, query } from '../api';
+import { get, mayAnywhere, query } from '../api';
 import { t } from '../i18n';
 import { useGet } from '../live';
+import { RerunFailed } from '../parts/actions';
+import { AppField } from '../parts/apps';
 import { Choice, Head } from '../parts/basic';
+import { isoOf, presetOf, Presets, usePreset } from '../parts/presets';
 import { OutcomeSelect, RunList, TriggerSelect } from '../parts/runtable';
 import { here, setQuery } from '../router';
 import { instantOf, stamp } from '../time';
@@ -12,10 +15,12 @@ export function Runs() {
   const q = here.value.search, of = (k: string) => q.get(k) ?? '';
   const nodes = useGet<Page<NodeView>>('/api/v1/nodes', { every: 30_000, on: ['node'] });
   const names = [...new Set([...(nodes.data?.items.map((n) => n.name) ?? []), ...(of('node') ? [of('node')] : [])])];
-  const path = `/api/v1/runs${query({ state: of('state'), outcome: of('outcome'), trigger: of('trigger'), node: of('node'), app: of('app'), job_id: of('job_id'), from: of('from'), to: of('to'), limit: 50 })}`;
+  const [dated, setDated] = useState(!!of('from') || !!of('to'));
+  const preset = of('from') || of('to') ? undefined : presetOf(q.get('last')), range = usePreset(preset);
+  const path = `/api/v1/runs${query({ state: of('state'), outcome: of('outcome'), trigger: of('trigger'), node: of('node'), app: of('app'), job_id: of('job_id'), from: of('from') || isoOf(range?.from), to: of('to') || isoOf(range?.to), limit: 50 })}`;
   return (
     <>
-      <Head title={t('Runs')} />
+      <Head title={t('Runs')}>{mayAnywhere('operator') && of('state') !== 'running' && <RerunFailed filter={{ job_id: of('job_id'), app: of('app'), node: of('node'), outcome: of('outcome'), from: of('from') || isoOf(range?.from), to: of('to') || isoOf(range?.to) }} />}</Head>
       <div class="filters">
         <Choice label={t('State')} value={of('state')} set={(v) => setQuery({ state: v, ...(v === 'running' && { outcome: undefined }) })}
           options={[{ value: '', text: t('All') }, { value: 'running', text: t('running') }, { value: 'ended', text: t('ended') }]} />
@@ -26,10 +31,12 @@ export function Runs() {
           {names.map((n) => <option key={n} value={n}>{n}</option>)}
         </select>
         <JobField key={of('job_id')} id={of('job_id')} />
-        {(['from', 'to'] as const).map((k) => (
-          <label key={k} class="check small">{k === 'from' ? t('Scheduled from') : t('until')}<input type="datetime-local" class="short" value={of(k) && stamp(of(k)).slice(0, 16).replace(' ', 'T')} onChange={(e) => setQuery({ [k]: instantOf(e.currentTarget.value) ?? undefined })} /></label>
+        <AppField value={of('app')} set={(v) => setQuery({ app: v })} />
+        <Presets value={preset} set={(p) => setQuery({ last: p, from: undefined, to: undefined })} />
+        {!dated && <button class="chip" onClick={() => setDated(true)}>{t('Other range…')}</button>}
+        {dated && (['from', 'to'] as const).map((k) => (
+          <label key={k} class="check small">{k === 'from' ? t('Scheduled from') : t('until')}<input type="datetime-local" class="short" value={of(k) && stamp(of(k)).slice(0, 16).replace(' ', 'T')} onChange={(e) => setQuery({ last: undefined, [k]: instantOf(e.currentTarget.value) ?? undefined })} /></label>
         ))}
-        {of('app') && <button class="chip" aria-pressed="true" onClick={() => setQuery({ app: undefined })}>app: {of('app')} ×</button>}
       </div>
       <section class="card"><RunList path={path} withJob empty={of('state') === 'running' ? t('No runs in progress') : undefined} /></section>
     </>

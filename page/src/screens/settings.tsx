@@ -4,37 +4,50 @@ import { call, may, post, Problem } from '../api';
 import { t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { askPause, resumeCluster } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
-import { Link } from '../router';
+import { go, Link } from '../router';
 import type { Change, Cluster, Page, Pause } from '../types';
-import { Groups } from './activity';
+import { SettingsPart } from './activity';
 import { AppLimitsCard } from './limits';
 
 // What of the whole cluster is set: what it is, who may change it, and how. Each change is looked at once more before it
 // is made.
 
-export function Settings() {
-  const c = useGet<Cluster>('/api/v1/cluster', { every: 10_000, on: ['node'] });
-  useEffect(() => { // a link to a part of it
-    const part = c.data && location.hash && document.getElementById(location.hash.slice(1));
-    if (part) part.scrollIntoView({ block: 'start' });
-  }, [!!c.data]);
+const tabs: { id: string; text: Text; admin?: boolean }[] = [
+  { id: 'general', text: 'General' }, { id: 'retention', text: 'Retention' }, { id: 'pauses', text: 'Pauses' }, { id: 'calendars', text: 'Calendars' }, { id: 'groups', text: 'Groups' },
+  { id: 'secrets', text: 'Secrets' }, { id: 'tokens', text: 'Tokens', admin: true }, { id: 'logins', text: 'Sign-ins' },
+];
+
+export function Settings({ tab = 'general', item }: { tab?: string; item?: string }) {
+  const known = tabs.some((x) => x.id === tab);
   return (
     <>
-      <Head title={t('Settings')} sub={<span>{t('Settings of the whole cluster, and who can change them')}</span>} />
-      <div class="stack">
-        {c.problem && <ProblemBox problem={c.problem} again={c.reload} />}
-        <Pausing />
-        <Retention />
-        <AppLimitsCard />
-        <section id="groups"><Groups /></section>
-        <Handlers />
-        <Log sessions={c.data?.sessions ?? []} />
-        {c.data ? <Facts c={c.data} /> : !c.problem && <Loading rows={3} />}
-      </div>
+      <Head title={t('Settings')} />
+      <Tabs current={tab} items={tabs.filter((x) => !x.admin || may('admin')).map(({ id, text }) => ({ id, to: id === 'general' ? '/settings' : `/settings/${id}`, text: t(text) }))} />
+      {!known ? <Empty icon="question" title={t('Page not found')}><Link class="button" to="/settings">{t('Settings')}</Link></Empty>
+        : tab === 'general' ? <General /> : tab === 'retention' ? <Retention /> : <SettingsPart tab={tab} item={item} />}
     </>
+  );
+}
+
+function General() {
+  const c = useGet<Cluster>('/api/v1/cluster', { every: 10_000, on: ['node'] });
+  useEffect(() => { // a link to a part of it
+    const id = location.hash.slice(1);
+    if (tabs.some((x) => x.id === id)) return go(`/settings/${id}`, 'replace'); // it has its own page since
+    if (c.data && id) document.getElementById(id)?.scrollIntoView({ block: 'start' });
+  }, [!!c.data]);
+  return (
+    <div class="stack">
+      {c.problem && <ProblemBox problem={c.problem} again={c.reload} />}
+      <Pausing />
+      <AppLimitsCard />
+      <Handlers />
+      <Log sessions={c.data?.sessions ?? []} />
+      {c.data ? <Facts c={c.data} /> : !c.problem && <Loading rows={3} />}
+    </div>
   );
 }
 
@@ -53,7 +66,7 @@ function Pausing() {
         <div class="in stack">
           {all ? <Notice look="warn" icon="pause"><b>{t('The whole cluster is paused')}</b><p>{all.reason && <bdi>{all.reason} · </bdi>}{all.by && t('by {who}', { who: all.by })} · <Ago at={all.since} />{all.until && <> · {t('until')} <When at={all.until} /></>}</p></Notice>
             : <p>{t('The cluster is not paused. Jobs run as scheduled.')}</p>}
-          {apps > 0 && <p><Link to="/activity/pauses">{t('{n} apps are paused', { n: apps })}</Link></p>}
+          {apps > 0 && <p><Link to="/settings/pauses">{t('{n} apps are paused', { n: apps })}</Link></p>}
         </div>
       )}
       <Who text="Cluster operators can change this." role="operator" ok={can} />
@@ -79,7 +92,7 @@ function Retention() {
       {data && <table><tbody>{row(all ?? { scope: 'cluster' })}{apps.map(row)}</tbody></table>}
       {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails, so no runs are deleted')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
       {data && <p class="in faint small">{t('Job settings override app settings, which override cluster settings.')}
-        {w && <> {t('{n} runs were deleted so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were checked')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were checked yet.')}`} <Link to="/activity?kind=retention">{t('Change history')}</Link></>}</p>}
+        {w && <> {t('{n} runs were deleted so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were checked')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were checked yet.')}`} <Link to="/audit?kind=retention">{t('Change history')}</Link></>}</p>}
       <Who text="Cluster admins can change all rules, app admins the rule of their app." role="admin" ok={may('admin')} />
     </Card></section>
   );
@@ -243,7 +256,7 @@ function Facts({ c }: { c: Cluster }) {
     <section id="facts"><Card title={t('Set elsewhere')}>
       {c.sessions.length === 0 && <Empty icon="cluster" title={t('No running nodes')}><p>{t('Start a node with go-crontab serve.')}</p></Empty>}
       <table class="settled"><tbody>{rows.map(([name, value, how]) => <tr key={name}><th scope="row">{name}</th><td>{value}</td><td class="faint small">{how}</td></tr>)}</tbody></table>
-      <p class="in faint small who">{t('These are set where the nodes are started. Set in other parts of the console:')} <Link to="/activity/tokens">{t('Tokens')}</Link>{t(', ')}<Link to="/activity/alerts">{t('Alerts')}</Link>{t(', ')}<Link to="/activity/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/activity/secrets">{t('Secrets')}</Link>{t('.')}</p>
+      <p class="in faint small who">{t('These are set where the nodes are started. Set in other parts of the console:')} <Link to="/settings/tokens">{t('Tokens')}</Link>{t(', ')}<Link to="/alerts">{t('Alerts')}</Link>{t(', ')}<Link to="/settings/calendars">{t('Calendars')}</Link>{t(', ')}<Link to="/settings/secrets">{t('Secrets')}</Link>{t('.')}</p>
     </Card></section>
   );
 }

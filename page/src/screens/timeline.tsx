@@ -5,9 +5,11 @@ import { following, onNews, streaming } from '../live';
 import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Reason, Tabs, toneOf } from '../parts/basic';
 import { outages, type Outage } from '../parts/outage';
 import { AppField, learnApps } from '../parts/apps';
+import { Presets, rangeOf } from '../parts/presets';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
 import { theme } from '../theme';
+import { SlotStrips } from './slots';
 import { clock, coarse, day, inUTC, ms, span, stamp, weekday } from '../time';
 import type { AuditEntry, Page, Run } from '../types';
 
@@ -15,8 +17,8 @@ export function Timeline({ tab }: { tab: string }) {
   return (
     <>
       <Head title={t('Timeline')} />
-      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('Past runs') }, { id: 'week', to: '/timeline/week', text: t('Weekly heat map') }]} />
-      {tab === 'week' ? <Week /> : <Lanes />}
+      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('Past runs') }, { id: 'slots', to: '/timeline/slots', text: t('Last night') }, { id: 'week', to: '/timeline/week', text: t('Weekly heat map') }]} />
+      {tab === 'week' ? <Week /> : tab === 'slots' ? <SlotStrips /> : <Lanes />}
     </>
   );
 }
@@ -25,7 +27,7 @@ const most = 2000, mostLanes = 60, laneHeight = 26, gutter = 150, axis = 24;
 
 /** What ran when: a lane for each job, or for each node. */
 function Lanes() {
-  const by = here.value.search.get('by') === 'node' ? 'node' : 'job';
+  const by = here.value.search.get('by') === 'node' ? 'node' : 'job', app = here.value.search.get('app') ?? '';
   const [view, setView] = useState({ span: 15 * 60_000, end: 0 }); // end 0: now
   const [runs, setRuns] = useState<Run[]>(), [problem, setProblem] = useState<Problem>(), [cut, setCut] = useState(false), [before, setBefore] = useState<number>();
   const [tip, setTip] = useState<{ x: number; y: number; run?: Run; gap?: Outage }>();
@@ -46,21 +48,22 @@ function Lanes() {
       try {
         // A run may have begun long before it is looked at: those that execute are asked for as well, and the latest of
         // those that were due in the day before.
-        const begin = from - view.span * 0.2, range = { from: new Date(begin).toISOString(), to: new Date(to).toISOString() };
+        const begin = from - view.span * 0.2, range = { app, from: new Date(begin).toISOString(), to: new Date(to).toISOString() };
         let more = false;
         const [list, running, early, missed, ended] = await Promise.all([
           all<Run>(`/api/v1/runs${query(range)}`, most, stop.signal, (_, m) => { more = m; }),
-          all<Run>('/api/v1/runs?state=running', 200, stop.signal),
-          get<Page<Run>>(`/api/v1/runs${query({ state: 'ended', from: new Date(begin - 24 * hour).toISOString(), to: range.from, limit: 200 })}`, stop.signal),
+          all<Run>(`/api/v1/runs${query({ state: 'running', app })}`, 200, stop.signal),
+          get<Page<Run>>(`/api/v1/runs${query({ app, state: 'ended', from: new Date(begin - 24 * hour).toISOString(), to: range.from, limit: 200 })}`, stop.signal),
           all<Run>(`/api/v1/runs${query({ ...range, outcome: 'missed' })}`, 400, stop.signal),
-          get<{ items: AuditEntry[] }>(`/api/v1/audit${query({ ...range, kind: 'session', limit: 200 })}`, stop.signal).catch(() => ({ items: [] })), // told to those who may read it
+          get<{ items: AuditEntry[] }>(`/api/v1/audit${query({ from: range.from, to: range.to, kind: 'session', limit: 200 })}`, stop.signal).catch(() => ({ items: [] })), // told to those who may read it
         ]);
         if (stop.signal.aborted) return;
         setCut(more);
         // Without all runs nobody knows what was started in time: the rest of the span is not judged.
         const known = more ? Math.max(from, Math.min(...list.map((r) => ms(r.due)))) : from;
         const told = new Set(list.map((r) => r.id + r.due));
-        setGaps(outages([...list, ...missed.filter((r) => !told.has(r.id + r.due))], ended.items, known, to));
+        learnApps(list);
+        setGaps(app ? [] : outages([...list, ...missed.filter((r) => !told.has(r.id + r.due))], ended.items, known, to));
         const last = early.next === undefined ? undefined : early.items[early.items.length - 1];
         setBefore(last ? ms(last.due) : begin - 24 * hour);
         setRuns([...new Map([...early.items, ...running, ...list].map((r) => [r.id, r])).values()].filter((r) => r.started));
@@ -79,7 +82,7 @@ function Lanes() {
     const timer = setInterval(() => { if (!view.end && following.value && !document.hidden && !streaming.value) reload(); }, 5000);
     const tick = setInterval(() => { if (!view.end && following.value && !document.hidden) setBeat((b) => b + 1); }, 1000);
     return () => { stop.abort(); off(); clearTimeout(soon); clearInterval(timer); clearInterval(tick); };
-  }, [view.span, view.end]);
+  }, [view.span, view.end, app]);
 
   const lanes = useMemo(() => {
     const m = new Map<string, Run[]>();
@@ -157,10 +160,13 @@ function Lanes() {
   const drag = useRef<{ x: number; end: number; moved: boolean }>();
   const zoom = (f: number) => setView((v) => ({ ...v, span: Math.min(7 * 86400_000, Math.max(60_000, v.span * f)) }));
   const pan = (f: number) => setView((v) => { const e = (v.end || now()) + f * v.span; return { ...v, end: e > now() ? 0 : e }; });
+  const show = (p: string) => { const { from, to } = rangeOf(p); setView({ span: (to ?? now()) - from, end: to ?? 0 }); };
   return (
     <Card title={<>{stamp(end - view.span)} – {view.end ? stamp(end) : t('now')}</>} more={<>
+      <AppField value={app} set={(v) => setQuery({ app: v })} />
       <Choice label={t('Group by')} value={by} set={(v) => setQuery({ by: v === 'job' ? undefined : v })} options={[{ value: 'job', text: t('By job') }, { value: 'node', text: t('By node') }]} />
       <Choice label={t('Time range')} value={String(view.span)} set={(v) => setView({ ...view, span: +v })} options={[[900e3, '15 m'], [3600e3, '1 h'], [21600e3, '6 h'], [86400e3, '24 h']].map(([v, text]) => ({ value: String(v), text: text as string }))} />
+      <Presets of={['night', 'today', 'week']} set={(p) => show(p!)} />
       <Button icon="left" aria-label={t('Earlier')} work={() => pan(-0.5)} /><Button icon="right" aria-label={t('Later')} disabled={!view.end} work={() => pan(0.5)} />
       {view.end > 0 && <Button work={() => setView({ ...view, end: 0 })}>{t('now')}</Button>}
     </>}>
@@ -223,7 +229,7 @@ function OutageWords({ o, link }: { o: Outage; link?: boolean }) {
     <span class="what">
       {o.missed > 0 && <span>{part(t('{n} runs were missed', { n: o.missed.toLocaleString() }), dueIn(o, 'missed'))}</span>}
       {o.late.length > 0 && <span>{part(t('{n} started late', { n: o.late.length }), dueIn(o))}</span>}
-      {[...new Map(o.nodes.map((n) => [n.name + n.action, n])).values()].slice(0, 6).map((n) => <span key={n.name + n.action}>{part(`${t(sessionWords[n.action], { node: n.name })} ${clock(n.at)}`, `/activity${query({ kind: 'session' })}`)}</span>)}
+      {[...new Map(o.nodes.map((n) => [n.name + n.action, n])).values()].slice(0, 6).map((n) => <span key={n.name + n.action}>{part(`${t(sessionWords[n.action], { node: n.name })} ${clock(n.at)}`, `/audit${query({ kind: 'session' })}`)}</span>)}
     </span>
   );
 }

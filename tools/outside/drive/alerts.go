@@ -12,6 +12,11 @@ func (d *driver) alerts() {
 		"the node's own machine is not called")
 	ok(d.PutAlertRuleWithResponse(d.ctx, "outside", nil,
 		AlertRuleInput{On: []AlertEvent{"failed", "recovered"}, Channels: []string{"outside"}}))
+	must(!ok(d.TestUnsavedAlertChannelWithResponse(d.ctx, nil,
+		AlertChannelInput{Type: "webhook", Url: to("http://127.0.0.1:1/alerts")})).JSON200.Sent,
+		"the node's own machine is not called")
+	must(ok(d.TestUnsavedAlertRuleWithResponse(d.ctx, nil, AlertRuleInput{On: []AlertEvent{"failed"},
+		Channels: []string{"outside"}})).JSON200.Channels[0].Channel == "outside", "a rule is tested at its channels")
 	refused(422)(d.PutAlertRuleWithResponse(d.ctx, "bad", nil,
 		AlertRuleInput{On: []AlertEvent{"late_finish"}, Channels: []string{"outside"}}))
 	must(ok(d.GetAlertRuleWithResponse(d.ctx, "outside")).JSON200.Channels[0] == "outside", "a rule has its channels")
@@ -26,7 +31,7 @@ func (d *driver) alerts() {
 
 	refused(404)(d.GetAlertWithResponse(d.ctx, "999"))
 	ok(d.ListAlertsWithResponse(d.ctx, nil))
-	must(len(ok(d.ListDeliveriesWithResponse(d.ctx, nil)).JSON200.Items) == 1, "the test is written down")
+	must(len(ok(d.ListDeliveriesWithResponse(d.ctx, nil)).JSON200.Items) == 2, "tests of saved channels are written down")
 	ok(d.GetAlertSummaryWithResponse(d.ctx))
 	ok(d.DeleteAlertRuleWithResponse(d.ctx, "outside"))
 	ok(d.DeleteAlertChannelWithResponse(d.ctx, "outside"))

@@ -264,12 +264,20 @@ func (d *driver) runs() {
 	})
 
 	must(len(ok(d.ListHistoryWithResponse(d.ctx, job.Id, nil)).JSON200.Items) == 1, "it is in the history")
+	again := ok(d.RerunRunsWithResponse(d.ctx,
+		&RerunRunsParams{Ids: &run.Id, DryRun: to(RerunRunsParamsDryRunTrue)}, NothingInput{})).JSON200
+	must(again.Started == 1, "a killed run could run again")
+	must(ok(d.GetJobStatsWithResponse(d.ctx, nil)).JSON200.Totals.Jobs > 0, "there are figures of jobs")
+	must(ok(d.GetCountsWithResponse(d.ctx)).JSON200.NodesReady == 1, "a node is ready")
+	slots := ok(d.ListSlotsWithResponse(d.ctx, &ListSlotsParams{From: time.Now(), JobId: &id})).JSON200
+	must(len(slots.Items) == 1, "a job has slots")
 
 	due := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	fill := ok(d.StartBackfillWithResponse(d.ctx, job.Id, nil,
 		BackfillInput{From: due, To: to(due.AddDate(0, 0, 1))})).JSON202
 	must(ok(d.GetBackfillWithResponse(d.ctx, fill.Id)).JSON200.JobId == job.Id, "a backfill is of its job")
 	must(len(ok(d.ListBackfillsWithResponse(d.ctx, nil)).JSON200.Items) == 1, "backfills are listed")
+	must(len(ok(d.ListBackfillDuesWithResponse(d.ctx, fill.Id, nil)).JSON200.Items) == 1, "its due times are listed")
 	ok(d.CancelBackfillWithResponse(d.ctx, fill.Id, nil, NothingInput{}))
 	ok(d.DeleteJobWithResponse(d.ctx, job.Id, nil))
 	refused(404)(d.GetJobWithResponse(d.ctx, job.Id, nil))
@@ -342,6 +350,8 @@ func (d *driver) people() {
 
 func (d *driver) nodes() {
 	must(ok(d.GetClusterWithResponse(d.ctx)).JSON200 != nil, "there is a cluster")
+	ok(d.PutBackupWithResponse(d.ctx, BackupInput{NextWithin: "26h"}))
+	must(ok(d.GetClusterWithResponse(d.ctx)).JSON200.Backup != nil, "the last backup is known")
 	ok(d.PutRetentionWithResponse(d.ctx, nil, RetentionInput{Age: to(Duration("2160h")),
 		Failures: to(Duration("8760h"))}))
 	must(*ok(d.PutAppRetentionWithResponse(d.ctx, "outside", nil, RetentionInput{Runs: to(100)})).JSON200.Runs == 100,

@@ -1,0 +1,199 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"go-crontab/api/view"
+	"go-crontab/internal/alert"
+	"go-crontab/internal/auth"
+	"go-crontab/job"
+	"go-crontab/sql/read"
+)
+
+const (
+	goneFor     = 24 * time.Hour  // how long nodes stay visible after they are gone
+	countsFor   = 5 * time.Second // how long a node uses the failing jobs that it has found
+	candidates  = 2000            // failed jobs that one search looks at
+	healedFor   = 5 * time.Minute // after which a job that recovered is looked at again
+	healedCheck = 200             // jobs that one look reads
+)
+
+// failing finds the failing jobs of the cluster, for all callers of this node.
+type failing struct {
+	found atomic.Pointer[failingJobs]
+	turn  chan struct{} // held by the request that searches
+
+	// The holder of the turn has these: jobs that have succeeded since their latest failure, by the
+	// due time of that failure. Most jobs have failed at some time, so a search looks at few.
+	healed   map[int64]job.Micros
+	healedAt time.Time
+}
+
+// failingJobs is the result of a search.
+type failingJobs struct {
+	apps    []string // the app of each failing job
+	atLeast bool     // there may be more
+	at      time.Time
+}
+
+func newFailing() *failing { return &failing{turn: make(chan struct{}, 1)} }
+
+// jobs returns the failing jobs as of the last few seconds.
+func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
+	fresh := func() *failingJobs {
+		if found := f.found.Load(); found != nil && time.Since(found.at) < countsFor {
+			return found
+		}
+		return nil
+	}
+	if found := fresh(); found != nil {
+		return found, nil
+	}
+
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if found := fresh(); found != nil { // somebody else has just searched
+		return found, nil
+	}
+
+	found, err := f.search(ctx, db)
+	if err == nil {
+		f.found.Store(found)
+	}
+	return found, err
+}
+
+// search looks at the jobs that have failed and are not known to have recovered.
+func (f *failing) search(ctx context.Context, db *read.DB) (*failingJobs, error) {
+	now := time.Now()
+	if now.Sub(f.healedAt) > healedFor {
+		f.healed, f.healedAt = map[int64]job.Micros{}, now
+	}
+
+	failed, err := db.FailedJobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	latest := make(map[int64]job.Micros, len(failed))
+	var ids []int64
+	for _, j := range failed {
+		if due, known := f.healed[j.JobID]; !known || due != j.Due {
+			latest[j.JobID], ids = j.Due, append(ids, j.JobID)
+		}
+	}
+
+	slices.SortFunc(ids, func(a, b int64) int { return int(latest[b] - latest[a]) })
+	out := &failingJobs{at: now, atLeast: len(ids) > candidates}
+	for part := range slices.Chunk(ids[:min(len(ids), candidates)], healedCheck) {
+		if err := f.check(ctx, db, part, latest, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// check finds the failing ones of some jobs.
+func (f *failing) check(ctx context.Context, db *read.DB, ids []int64, latest map[int64]job.Micros,
+	out *failingJobs) error {
+	recent, err := recentOf(ctx, db, ids, judgedRuns)
+	if err != nil {
+		return err
+	}
+
+	var bad []int64
+	for _, id := range ids {
+		var st streak
+		if r := recent[id]; r != nil {
+			st = streakOf(r.Runs)
+		}
+
+		switch {
+		case st.failures > 0:
+			bad = append(bad, id)
+		case st.last != nil && st.last.Due >= latest[id]: // otherwise an attempt may follow
+			f.healed[id] = latest[id]
+		}
+	}
+
+	apps, err := db.AppsOfJobs(ctx, bad)
+	for _, id := range bad {
+		if app, living := apps[id]; living {
+			out.apps = append(out.apps, app)
+		} else {
+			f.healed[id] = latest[id]
+		}
+	}
+	return err
+}
+
+// counts: GET /api/v1/stats/counts
+func (s *Server) counts(w http.ResponseWriter, r *http.Request) error {
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+
+	ctx, apps := r.Context(), auth.Of(r.Context()).Sees()
+	v := view.Counts{Now: now}
+	found, err := s.failing.jobs(ctx, s.cfg.DB)
+	if err != nil {
+		return err
+	}
+
+	v.AtLeast = found.atLeast
+	for _, app := range found.apps {
+		if apps == nil || slices.Contains(apps, app) {
+			v.Failing++
+		}
+	}
+
+	if v.Running, err = s.cfg.DB.CountExecuting(ctx, "", apps, statsRunning); err != nil {
+		return err
+	}
+
+	at, reader := job.MicrosOf(now), s.cfg.DB.Reader(ctx)
+	if v.Alerts, err = alert.CountFiring(reader, apps); err != nil {
+		return err
+	}
+	if apps == nil {
+		unsent, err := alert.CountUnsent(reader, at.Add(-goneFor))
+		if err != nil {
+			return err
+		}
+		v.Unsent = &unsent
+	}
+
+	if err := s.countNodes(ctx, &v); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, v)
+}
+
+func (s *Server) countNodes(ctx context.Context, v *view.Counts) error {
+	c, err := s.clusterNow(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, n := range c.nodes() {
+		if len(n.Sessions) > 0 {
+			v.Nodes++
+		}
+		switch n.State {
+		case view.NodeReady:
+			v.Ready++
+		case view.NodeGone:
+			v.Gone++
+		}
+	}
+	return nil
+}

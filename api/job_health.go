@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go-crontab/api/view"
+	"go-crontab/job"
+	"go-crontab/sql/read"
+)
+
+// withLastRuns is the value of withParam.
+const withLastRuns = "last_runs"
+
+const (
+	// judgedRuns are the latest runs of a job from which its health is judged.
+	judgedRuns = 4
+	// streakRuns are those that are read if all of these went wrong, to count the failures.
+	streakRuns = 50
+	// listedRuns are those that a list shows.
+	listedRuns = 12
+	// lateAfter is how long after a due time a job that nothing holds up is late.
+	lateAfter = 10 * time.Second
+)
+
+// streak is what the latest final runs of a job say. Skipped, superseded and killed runs say
+// nothing.
+type streak struct {
+	last     *read.RecentRun // the latest that says something; nil: none does
+	failures int             // due times in a row that went wrong
+	first    job.Micros      // due time of the first of these
+	ended    bool            // a success came before them: they are counted to the end
+}
+
+// streakOf judges runs, the latest due first.
+func streakOf(runs []read.RecentRun) (s streak) {
+	for i := range runs {
+		r := &runs[i]
+		if r.Executing || !r.Final || r.Outcome != job.Succeeded && !r.Outcome.Wrong() {
+			continue
+		}
+
+		if s.last == nil {
+			s.last = r
+		}
+		if r.Outcome == job.Succeeded {
+			s.ended = true
+			return s
+		}
+
+		if r.Due != s.first { // the due time may have run again
+			s.failures, s.first = s.failures+int(r.Count), r.Due
+		}
+	}
+
+	return s
+}
+
+// recentOf reads the latest n runs of jobs. For jobs whose latest runs all went wrong, or say
+// nothing, it reads more of them.
+func recentOf(ctx context.Context, db *read.DB, ids []int64, n int) (map[int64]*read.Recent, error) {
+	recent, err := db.RecentRuns(ctx, ids, n)
+	if err != nil {
+		return nil, err
+	}
+
+	var deeper []int64
+	for _, id := range ids {
+		if r := recent[id]; r != nil && r.More && !streakOf(r.Runs).ended {
+			deeper = append(deeper, id)
+		}
+	}
+
+	more, err := db.RecentRuns(ctx, deeper, streakRuns)
+	for id, r := range more {
+		recent[id] = r
+	}
+	return recent, err
+}
+
+// healthOf judges a job by its view and its recent runs.
+func healthOf(v *view.Job, recent *read.Recent, now job.Micros) *view.Health {
+	if recent == nil { // deleted in this moment
+		recent = &read.Recent{}
+	}
+
+	st := streakOf(recent.Runs)
+	h := &view.Health{}
+	if st.last != nil {
+		h.Outcome, h.RunID = st.last.Outcome.String(), job.RunID(st.last.ID)
+	}
+
+	executing := recent.Executing
+	for i := range recent.Runs {
+		if r := &recent.Runs[i]; r.Executing && executing == 0 {
+			executing = r.Started
+		}
+	}
+
+	switch {
+	case v.Error != "":
+		h.Code, h.Text = view.HealthBroken, "Broken"
+	case st.failures > 0:
+		h.Code, h.Failures, h.Since = view.HealthFailing, st.failures, instant(st.first)
+		h.AtLeast = recent.More && !st.ended
+		h.Text = "Failing (" + strconv.Itoa(st.failures) + "×)"
+		if h.AtLeast {
+			h.Text = "Failing (at least " + strconv.Itoa(st.failures) + "×)"
+		}
+	case len(v.Waiting) > 0:
+		h.Code, h.Text, h.Since = view.HealthWaiting, "Waiting", &v.Waiting[0].Due
+	case v.NextDue != nil && job.MicrosOf(*v.NextDue).Add(lateAfter) < now:
+		h.Code, h.Text, h.Since = view.HealthLate, "Late", v.NextDue
+	case v.Pause != nil:
+		paused(h, v.Pause)
+	case executing != 0:
+		h.Code, h.Text, h.Since = view.HealthRunning, "Running", instant(executing)
+	case st.last != nil:
+		h.Code, h.Text = view.HealthOK, "OK"
+	default:
+		h.Code, h.Text = view.HealthNever, "Has not run"
+	}
+
+	return h
+}
+
+// paused fills in the health of a paused job.
+func paused(h *view.Health, p *view.Pause) {
+	h.Code, h.Scope, h.By, h.Since = view.HealthPaused, p.Scope, p.By, &p.Since
+	h.Text = "Paused"
+	switch p.Scope {
+	case job.ScopeApp:
+		h.Text += " with its app"
+	case job.ScopeCluster:
+		h.Text += " with the cluster"
+	}
+	if p.By != "" {
+		h.Text = fmt.Sprintf("%s by %s", h.Text, p.By)
+	}
+}
+
+// viewLastRuns shows the latest runs of a job.
+func viewLastRuns(recent *read.Recent) []view.LastRun {
+	if recent == nil {
+		return nil
+	}
+
+	var out []view.LastRun
+	for _, r := range recent.Runs[:min(len(recent.Runs), listedRuns)] {
+		v := view.LastRun{
+			ID: job.RunID(r.ID), Due: r.Due.Time(), Started: instant(r.Started), Ended: instant(r.Ended), State: ended,
+			Outcome: r.Outcome, Attempt: r.Attempt, Final: r.Final, Trigger: string(r.Kind),
+		}
+		if r.Executing {
+			v.State = running
+		}
+		if r.Count > 1 {
+			v.Count = r.Count
+		}
+		out = append(out, v)
+	}
+
+	return out
+}

@@ -1,0 +1,142 @@
+package client_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go-crontab/api/view"
+	"go-crontab/client"
+)
+
+// fakeNode answers each request in the same way, and counts the requests.
+type fakeNode struct {
+	*httptest.Server
+	asked atomic.Int32
+}
+
+func newFakeNode(t *testing.T, answer http.HandlerFunc) *fakeNode {
+	n := &fakeNode{}
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.asked.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(n.Close)
+	return n
+}
+
+func refuses(status int, kind string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"type":%q,"title":"no","status":%d}`, view.ProblemType+kind, status)
+	}
+}
+
+// hangsUp ends the connection after it has read the request.
+func hangsUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestServersInTurn(t *testing.T) {
+	t.Parallel()
+
+	gone := httptest.NewServer(nil)
+	gone.Close()
+
+	for name, test := range map[string]struct {
+		first  http.HandlerFunc // nil: nothing listens
+		method string
+		key    string
+		moves  bool // the second server is asked
+	}{
+		"nothing listens":                    {nil, http.MethodPost, "", true},
+		"a read that was lost":               {hangsUp, http.MethodGet, "", true},
+		"a change that was lost":             {hangsUp, http.MethodPost, "", false},
+		"a change with a key that was lost":  {hangsUp, http.MethodPost, "k", true},
+		"a node that stops":                  {refuses(503, "unavailable"), http.MethodPost, "", true},
+		"an unknown outcome":                 {refuses(503, "unknown-outcome"), http.MethodPost, "", false},
+		"a proxy without its node, a read":   {refuses(502, ""), http.MethodGet, "", true},
+		"a proxy without its node, a change": {refuses(502, ""), http.MethodPut, "", false},
+		"a refusal":                          {refuses(422, "invalid"), http.MethodGet, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			first := gone.URL
+			if test.first != nil {
+				first = newFakeNode(t, test.first).URL
+			}
+			second := newFakeNode(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.RequestURI() != "/api/v1/x?a=b" {
+					t.Errorf("asked for %s", r.URL)
+				}
+				fmt.Fprint(w, "{}")
+			})
+
+			c, err := client.New(first + "," + second.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := client.Request{
+				Method: test.method, Path: "/api/v1/x", Query: map[string][]string{"a": {"b"}}, Key: test.key,
+			}
+			if test.method != http.MethodGet {
+				q.Body = map[string]int{"n": 1}
+			}
+
+			_, _, err = c.Do(t.Context(), q)
+			if moved := second.asked.Load() == 1; moved != test.moves || (err == nil) != test.moves {
+				t.Errorf("the second server was asked: %t, error %v; want %t", moved, err, test.moves)
+			}
+		})
+	}
+}
+
+// TestServerStays checks that a client goes on with the server that has answered.
+func TestServerStays(t *testing.T) {
+	t.Parallel()
+
+	first := newFakeNode(t, refuses(503, "unavailable"))
+	second := newFakeNode(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
+	c, err := client.New(first.URL + ", " + second.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range 3 {
+		if _, _, err := c.Do(t.Context(), client.Request{Method: http.MethodGet, Path: "/x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.asked.Load() != 1 || second.asked.Load() != 3 {
+		t.Errorf("asked %d and %d times, want 1 and 3", first.asked.Load(), second.asked.Load())
+	}
+}
+
+func TestRootCAs(t *testing.T) {
+	t.Parallel()
+
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }))
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+
+	for name, test := range map[string]struct {
+		options []client.Option
+		want    string
+	}{
+		"its authority": {[]client.Option{client.WithRootCAs(roots)}, ""},
+		"the system's":  {nil, "unknown authority"},
+	} {
+		c, err := client.New(s.URL, test.options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = c.Do(t.Context(), client.Request{Method: http.MethodGet, Path: "/x"})
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package execute
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readApart reads stdout and stderr until both have ended. Two pipes do not tell in which order their bytes were
+// written: the one that is written first is read first, if the command is not too fast. But if the reader of stdout
+// has not caught up, what stdout holds comes before bytes from stderr: a command that writes much and then an error has
+// both in that order.
+func (c *command) readApart() {
+	out, outErr := c.pipe.SyscallConn()
+	err, errErr := c.stderr.SyscallConn()
+	if outErr != nil || errErr != nil {
+		return // the pipes are closed
+	}
+	stdout := nonblocking(-1)
+	_ = out.Control(func(fd uintptr) { stdout = nonblocking(fd) }) // c.pipe stays open until this has returned
+
+	other := make(chan struct{})
+	go func() {
+		defer close(other)
+		c.kept.readStream(err, func(fd nonblocking) error {
+			if c.kept.apart.behind {
+				c.kept.drain(stdout)
+			}
+			return c.kept.readOf(fd, true)
+		})
+	}()
+
+	c.kept.readStream(out, func(fd nonblocking) error {
+		came := c.kept.came
+		err := c.kept.readOf(fd, false)
+		c.kept.apart.behind = c.kept.came-came == readSize
+		return err
+	})
+	<-other
+}
+
+// readStream calls read whenever a stream has bytes, until it has ended or its deadline passes.
+func (o *output) readStream(raw syscall.RawConn, read func(nonblocking) error) {
+	for {
+		var err error
+		stopped := raw.Read(func(fd uintptr) bool {
+			o.apart.mu.Lock()
+			defer o.apart.mu.Unlock()
+			err = read(nonblocking(fd))
+			return !errors.Is(err, unix.EAGAIN)
+		})
+		if stopped != nil || err != nil && !errors.Is(err, unix.EAGAIN) {
+			return
+		}
+	}
+}
+
+// maxDrain bounds drain against a command that goes on writing. No pipe of ours holds more.
+const maxDrain = 64 << 10
+
+// drain reads what stdout holds. Its end is left to the reader of stdout, who finds it again.
+func (o *output) drain(stdout nonblocking) {
+	for enough := o.came + maxDrain; o.came < enough; {
+		if err := o.readOf(stdout, false); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"go-crontab/job"
+)
+
+const (
+	detailed    = 3    // the first events of a message, which are shown with all details
+	outputLines = 10   // of a run, in a message
+	outputBytes = 1024 // the same
+
+	describeTime = 5 * time.Second // less than settleTime, which other nodes wait
+)
+
+// describe completes the items of a message: the scheduled time, the last lines of output, the page
+// of the console and the command that show more. The run has ended by then, so its output is
+// complete. If it cannot be read, the message is sent without it.
+func (s *Sender) describe(ctx context.Context, l *letter) {
+	s.Outside.link(l.items)
+
+	var ids, shown []int64
+	for i := range l.items {
+		id, err := job.ParseRunID(l.items[i].Run)
+		if err != nil {
+			continue
+		}
+		if ids = append(ids, id); i < detailed && l.items[i].What != "resolved" {
+			shown = append(shown, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+
+	bounded, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	if err := s.readRuns(bounded, l.items, ids, shown); err != nil && ctx.Err() == nil {
+		s.Log.Warn("cannot read the runs of an alert message, sending it without details",
+			"message", l.ID, "error", err)
+	}
+}
+
+// readRuns sets the fields of items that come from their runs. Only the runs in shown get output.
+func (s *Sender) readRuns(ctx context.Context, items []job.AlertItem, ids, shown []int64) error {
+	runs, err := s.DB.RunsInAnyState(ctx, ids)
+	if err != nil {
+		return err
+	}
+
+	var jobIDs []int64
+	for _, r := range runs {
+		jobIDs = append(jobIDs, r.JobID)
+	}
+	jobs, err := s.DB.AlertJobs(ctx, jobIDs)
+	if err != nil {
+		return err
+	}
+
+	for i := range items {
+		id, err := job.ParseRunID(items[i].Run)
+		r, there := runs[id]
+		if err != nil || !there {
+			continue
+		}
+		zone := jobs[r.JobID].Timezone
+		items[i].Due, items[i].Zone = whenIn(r.Due, zone), zone
+	}
+
+	ended, err := s.DB.RunsWithOutput(ctx, shown)
+	for i := range ended {
+		r := &ended[i]
+		if len(r.Output.Head)+len(r.Output.Tail) == 0 {
+			continue
+		}
+		text, _ := job.PiecesText(r.Output.Pieces(), 0, true)
+		for at := range items[:min(len(items), detailed)] {
+			if it := &items[at]; it.Run == job.RunID(r.ID) && it.What != "resolved" {
+				it.Output = lastLines(text)
+			}
+		}
+	}
+	return err
+}
+
+// link sets the address and the command with which people see more of each item.
+func (o *Outside) link(items []job.AlertItem) {
+	for i := range items {
+		it := &items[i]
+		page := "/alerts"
+		switch {
+		case it.Run != "" && it.What != "resolved":
+			page, it.Command = "/runs/"+it.Run, "go-crontab run logs "+it.Run
+			if it.Event == job.AlertLateStart {
+				it.Command = "go-crontab run show " + it.Run // it may have no output yet
+			}
+		case it.Job != "":
+			page, it.Command = "/jobs/"+it.JobID, "go-crontab job history "+quote(it.App+"/"+it.Job)
+		case it.What != "test":
+			it.Command = "go-crontab doctor"
+		}
+		if o.cfg.PublicURL != "" {
+			it.URL = strings.TrimRight(o.cfg.PublicURL, "/") + page
+		}
+	}
+}
+
+// plain matches words that a shell takes as they are.
+var plain = regexp.MustCompile(`^[\w./:@%+-]+$`)
+
+func quote(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// whenIn formats an instant in a time zone, to the second. An unknown zone is UTC.
+func whenIn(at job.Micros, zone string) string {
+	t := at.Time()
+	if loc, err := job.LoadZone(zone); zone != "" && err == nil {
+		t = t.In(loc)
+	}
+	return t.Format(time.RFC3339)
+}
+
+// escapes matches the sequences with which programs colour their output.
+var escapes = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])`)
+
+// lastLines returns the last lines of output as plain text.
+func lastLines(text string) string {
+	text = text[max(0, len(text)-16*outputBytes):]
+	text = escapes.ReplaceAllString(strings.ToValidUTF8(text, ""), "")
+
+	var lines []string
+	for _, line := range strings.Split(text, "\n") {
+		// A progress bar writes over its line: keep what it showed at the end.
+		line = strings.TrimRight(line, "\r")
+		line = line[strings.LastIndexByte(line, '\r')+1:]
+		line = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && r != '\t' {
+				return -1
+			}
+			return r
+		}, line)
+		if line = strings.TrimRight(line, " \t"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+
+	lines = lines[max(0, len(lines)-outputLines):]
+	out := strings.Join(lines, "\n")
+	if len(out) > outputBytes {
+		out = "…" + strings.ToValidUTF8(out[len(out)-outputBytes:], "")
+	}
+	return out
+}
+
+// builtIn returns the title and text of a message whose rule has no templates.
+func builtIn(m *job.AlertMessage, fenced bool) (title, text string) {
+	if len(m.Items) == 0 {
+		return "go-crontab", fmt.Sprintf("%d events", m.Count)
+	}
+
+	title = cutText(line(&m.Items[0]), 200)
+	if m.Count > 1 {
+		title += fmt.Sprintf(" (and %d more)", m.Count-1)
+	}
+
+	var b strings.Builder
+	for i := range m.Items {
+		it := &m.Items[i]
+		b.WriteString(line(it))
+		if i >= detailed {
+			if it.Due != "" {
+				b.WriteString(", scheduled " + spaced(it.Due))
+			}
+			b.WriteByte('\n')
+			continue
+		}
+
+		b.WriteByte('\n')
+		writeDetails(&b, it, fenced)
+		if len(m.Items) > 1 {
+			b.WriteByte('\n')
+		}
+	}
+
+	if m.More > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", m.More)
+	}
+	if m.Rule != "" {
+		severity := ", severity " + m.Severity
+		if !slices.ContainsFunc(m.Items, func(it job.AlertItem) bool { return it.What != "resolved" }) {
+			severity = "" // nothing is wrong any more
+		}
+		fmt.Fprintf(&b, "(rule %s%s)", m.Rule, severity)
+	}
+	return title, strings.TrimSpace(b.String())
+}
+
+// writeDetails writes the details of an event, the output last: long messages are cut at the end.
+func writeDetails(b *strings.Builder, it *job.AlertItem, fenced bool) {
+	add := func(label, value string) {
+		if value != "" {
+			b.WriteString(label + ": " + value + "\n")
+		}
+	}
+
+	due := spaced(it.Due)
+	if it.Zone != "" && due != "" {
+		due += " (" + it.Zone + ")"
+	}
+	add("Scheduled", due)
+	add("Node", it.Node)
+	add("Owner", it.Owner)
+	add("Page", it.URL)
+	add("More", it.Command)
+
+	if it.Output == "" {
+		return
+	}
+	output := it.Output
+	if fenced {
+		output = "```\n" + strings.ReplaceAll(output, "```", "'''") + "\n```"
+	}
+	b.WriteString("Last lines of output:\n" + output + "\n")
+}
+
+// spaced makes an RFC 3339 time easier to read: 2027-01-30 03:00:00 +01:00.
+func spaced(at string) string {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return at
+	}
+	return t.Format("2006-01-02 15:04:05 Z07:00")
+}
+
+// line describes an event in one line.
+func line(it *job.AlertItem) string {
+	text := it.Summary
+	if it.What == "resolved" {
+		about := "the cluster"
+		switch {
+		case it.Job != "":
+			about = it.App + "/" + it.Job
+		case it.Node != "":
+			about = "the node " + it.Node
+		case it.App != "":
+			about = "the app " + it.App
+		}
+		text = fmt.Sprintf("%s: %s (%s since %s)", about, it.Summary, it.Event, since(it))
+	}
+
+	if it.Seen > 1 {
+		text += " [" + strconv.FormatInt(it.Seen, 10) + " times since " + since(it) + "]"
+	}
+	return mark(it.What) + " " + text
+}
+
+// since says when an alert began to fire, in the time zone of its job.
+func since(it *job.AlertItem) string {
+	t, err := time.Parse(time.RFC3339Nano, it.Since)
+	if err != nil {
+		return it.Since
+	}
+	return spaced(whenIn(job.MicrosOf(t), it.Zone))
+}
+
+// mark returns the first word of an event's line.
+func mark(what string) string {
+	switch what {
+	case "resolved":
+		return "OK"
+	case "repeated":
+		return "STILL"
+	case "test":
+		return "TEST"
+	case "info":
+		return "INFO"
+	}
+	return "ALERT"
+}

@@ -1,0 +1,71 @@
+package edit
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+	"go-crontab/sql/trip"
+)
+
+// Past is a due time that is to run again, and its last run, which has ended.
+type Past struct {
+	Run   int64
+	JobID int64
+	Due   job.Micros
+}
+
+// ErrRanAgain means that another run of the same due time came after the one that was to run again.
+var ErrRanAgain = errors.New("the due time has a later run")
+
+// Rerun adds one run of each due time, all as one request in one transaction. A due time is refused
+// by itself if a later run of it exists by then: two such requests at the same time lock the same
+// runs, so the second one sees the runs of the first.
+//
+// The caller bounds the number of due times.
+func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Asked, error) {
+	ids, dues, runs := make([]int64, len(past)), make([]job.Micros, len(past)), make([]int64, len(past))
+	for i, p := range past {
+		ids[i], dues[i], runs[i] = p.JobID, p.Due, p.Run
+	}
+
+	var out Asked
+	err := e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
+		out = Asked{Due: now}
+		seen, err := trip.SeeJobs(tx, slices.Compact(slices.Sorted(slices.Values(ids))))
+		if err != nil {
+			return nil, err
+		}
+		out.Done = runnableOf(ids, seen)
+
+		if err := limitRuns(tx, out.Done, seen, now); err != nil {
+			return nil, err
+		}
+		last, err := trip.LockLastRuns(tx, runs)
+		if err != nil {
+			return nil, err
+		}
+		for i, p := range past {
+			if d := &out.Done[i]; d.Err == nil && !last[p.Run] {
+				d.Result, d.Err = job.BulkRefused, ErrRanAgain
+			}
+		}
+
+		out.Request, err = tx.InsertRequest("rerun", "", sha256.Sum256(fmt.Appendf(nil, "rerun %d", runs)), 0, now)
+		if err != nil {
+			return nil, err
+		}
+		line, err := e.insertAsked(ctx, tx, out, dues, seen, now)
+		then(out)
+		return line, err
+	})
+	if err == nil {
+		e.wake()
+		e.refusedOf(out.Done)
+	}
+	return out, err
+}

@@ -1,0 +1,113 @@
+package read
+
+import (
+	"context"
+	"encoding/json"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+
+	"github.com/google/uuid"
+)
+
+// GoneNode is a node without a session that had one a while ago.
+type GoneNode struct {
+	Node string
+	At   job.Micros // end of its last session
+	Died bool       // it was declared dead, or had lost its session; otherwise it left in order
+	Lost int64      // runs that were lost with that session
+}
+
+const (
+	goneMost = 500  // audit lines that are read
+	lostMost = 5000 // lost runs that are read
+)
+
+// GoneNodes lists the nodes whose last session ended at or after since, and that have none now. The
+// latest comes first.
+func (db *DB) GoneNodes(ctx context.Context, since job.Micros) ([]GoneNode, error) {
+	r := db.Reader(ctx)
+	const query = `
+		SELECT a.at, a.name, a.action, COALESCE(a.was, ''), EXISTS (SELECT 1 FROM session s WHERE s.node = a.name)
+		FROM audit a FORCE INDEX (kind)
+		WHERE a.kind = ? AND a.at >= ? AND a.action IN (?, ?, ?)
+		ORDER BY a.at DESC, a.id DESC
+		LIMIT ?`
+
+	var (
+		out      []GoneNode
+		sessions []uuid.UUID
+		seen     = map[string]int{} // index of a node in out, from 1
+	)
+	err := sql.Each(r, "list nodes that are gone", func(rows *sql.Rows) error {
+		var (
+			n      GoneNode
+			action job.Action
+			was    string
+			back   bool
+			life   job.SessionLife
+		)
+		if err := rows.Scan(&n.At, &n.Node, &action, &was, &back); err != nil {
+			return err
+		}
+		if back {
+			return nil
+		}
+
+		// A line that was edited by hand only costs the number of lost runs.
+		_ = json.Unmarshal([]byte(was), &life)
+		id, _ := uuid.Parse(life.Session)
+		if i := seen[n.Node]; i > 0 {
+			// The node of a session that was buried adds a line of its own, which does not name it.
+			if sessions[i-1] == uuid.Nil {
+				sessions[i-1] = id
+			}
+			return nil
+		}
+
+		n.Died = action != job.ActionLeave
+		out, sessions = append(out, n), append(sessions, id)
+		seen[n.Node] = len(out)
+		return nil
+	}, query, string(job.KindSession), int64(since), string(job.ActionReap), string(job.ActionLeave),
+		string(job.ActionFence), goneMost)
+	if err != nil || len(out) == 0 {
+		return out, err
+	}
+
+	lost, err := lostRuns(r)
+	for i, id := range sessions {
+		out[i].Lost = lost[id]
+	}
+	return out, err
+}
+
+// lostRuns counts the latest lost runs by session.
+func lostRuns(r sql.Reader) (map[uuid.UUID]int64, error) {
+	const query = `
+		SELECT l.session, COUNT(*)
+		FROM (
+			SELECT run_id
+			FROM notable FORCE INDEX (PRIMARY)
+			WHERE outcome = 'lost'
+			ORDER BY due DESC, run_id DESC
+			LIMIT ?) n
+		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.run_id
+		STRAIGHT_JOIN life l FORCE INDEX (PRIMARY) ON l.id = r.session
+		GROUP BY l.session`
+
+	out := map[uuid.UUID]int64{}
+	err := sql.Each(r, "count lost runs", func(rows *sql.Rows) error {
+		var (
+			session []byte
+			n       int64
+		)
+		if err := rows.Scan(&session, &n); err != nil {
+			return err
+		}
+		id, err := uuid.FromBytes(session)
+		out[id] = n
+		return err
+	}, query, lostMost)
+	return out, err
+}

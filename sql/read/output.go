@@ -1,0 +1,102 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"go-crontab/job"
+	"go-crontab/sql"
+)
+
+// partReads bounds the parts that a process reads and decompresses at the same time. A part has
+// 256 KiB, and a reader of a large output holds one at a time.
+var partReads = make(chan struct{}, 4)
+
+// Pieces calls yield with the kept output of an ended run from a byte on, in order. It stops at the
+// first error of yield.
+func (db *DB) Pieces(ctx context.Context, run *Run, from int64, yield func(job.Piece) error) error {
+	ends := run.Output.Pieces()
+	if run.Output.Parts == 0 || len(ends) < 2 {
+		return each(job.From(ends, from), yield)
+	}
+
+	head, tail := ends[0], ends[1]
+	if err := each(job.From([]job.Piece{head}, from), yield); err != nil {
+		return err
+	}
+
+	for at := max(from, head.End()); at < tail.At; {
+		part, err := db.part(ctx, run.ID, at)
+		if err != nil {
+			return err
+		}
+		if len(part) == 0 {
+			break // the rest is missing
+		}
+		if err := each(job.From(part, at), yield); err != nil {
+			return err
+		}
+		at = part[0].End()
+	}
+
+	return each(job.From([]job.Piece{tail}, from), yield)
+}
+
+func each(pieces []job.Piece, yield func(job.Piece) error) error {
+	for _, p := range pieces {
+		if err := yield(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part returns the first part of an output that ends after a byte; nothing if there is none.
+func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
+	select {
+	case partReads <- struct{}{}:
+		defer func() { <-partReads }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+
+	// No part has more than a MiB, so the one with the byte begins at most so far before it.
+	const query = `
+		SELECT at_byte, line, encoding, data
+		FROM output_part FORCE INDEX (PRIMARY)
+		WHERE run_id = ? AND at_byte > ? AND at_byte + size > ?
+		ORDER BY at_byte
+		LIMIT 1`
+	scan := func(rows *sql.Rows) (p job.Piece, err error) {
+		var e job.Encoding
+		if err := rows.Scan(&p.At, &p.Line, &e, &p.Data); err != nil {
+			return p, err
+		}
+		if p.Data, err = job.UnpackPart(p.Data, e); err != nil {
+			err = fmt.Errorf("%w: run %d: %w", ErrUnreadable, run, err)
+		}
+		return p, err
+	}
+	return sql.Select(db.Reader(ctx), "read part of output", scan, query, run, from-1<<20, from)
+}
+
+// MissingParts returns the number of announced parts that are not stored: not yet, or their node
+// died before.
+func (db *DB) MissingParts(ctx context.Context, run *Run) (int, error) {
+	if run.Output.Parts == 0 {
+		return 0, nil
+	}
+
+	const query = `
+		SELECT COUNT(*)
+		FROM output_part FORCE INDEX (PRIMARY)
+		WHERE run_id = ?`
+	found, err := sql.Select(db.Reader(ctx), "count parts of output", func(rows *sql.Rows) (n int, err error) {
+		err = rows.Scan(&n)
+		return n, err
+	}, query, run.ID)
+	if err != nil {
+		return 0, err
+	}
+	return max(0, run.Output.Parts-found[0]), nil
+}
