@@ -3,8 +3,10 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -51,11 +53,15 @@ func TestPageOfCommands(t *testing.T) {
 
 func pageOfCommands(root *cobra.Command) string {
 	var b strings.Builder
+	shared := sharedFlags(root)
+	b.WriteString("\n## Shared flags\n\nMany commands have some of these. They are only named below, after \"Also\".\n\n")
+	block(&b, strings.TrimRight(shared.FlagUsages(), "\n"))
+
 	for _, group := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n", strings.TrimSuffix(group.Title, ":"))
 		for _, cmd := range root.Commands() {
 			if cmd.GroupID == group.ID && !cmd.Hidden {
-				sectionOf(&b, cmd)
+				sectionOf(&b, cmd, shared)
 			}
 		}
 	}
@@ -63,7 +69,7 @@ func pageOfCommands(root *cobra.Command) string {
 	b.WriteString("\n## Others\n")
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "" && !cmd.Hidden && cmd.Runnable() {
-			sectionOf(&b, cmd)
+			sectionOf(&b, cmd, shared)
 		}
 	}
 
@@ -76,47 +82,126 @@ func pageOfCommands(root *cobra.Command) string {
 	return b.String()
 }
 
-// sectionOf writes the help of a command and of its subcommands.
-func sectionOf(b *strings.Builder, cmd *cobra.Command) {
+// sharedFlags returns the flags that at least three commands have with the same description.
+func sharedFlags(root *cobra.Command) *pflag.FlagSet {
+	count := map[string]int{}
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		flagsOf(cmd).VisitAll(func(f *pflag.Flag) {
+			key := f.Name + " " + f.Usage
+			count[key]++
+			if count[key] == 3 && shared.Lookup(f.Name) == nil {
+				shared.AddFlag(f)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	return shared
+}
+
+// flagsOf returns the flags of a command without those that the top of the page describes.
+func flagsOf(cmd *cobra.Command) *pflag.FlagSet {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.SortFlags = cmd.Flags().SortFlags
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if cmd.PersistentFlags().Lookup(f.Name) != f && !slices.Contains(everywhere, f.Name) {
+			own.AddFlag(f)
+		}
+	})
+	return own
+}
+
+// sectionOf writes one section for a command and those of its subcommands that have none of their own.
+func sectionOf(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet) {
 	if cmd.Hidden {
 		return
 	}
+
+	var described, parents []*cobra.Command
 	if cmd.Runnable() && (!cmd.HasSubCommands() || cmd.Example != "") {
-		path := strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
-		fmt.Fprintf(b, "\n### %s\n\n%s.\n\n", path, cmd.Short)
-		lines := []string{
-			"go-crontab " + strings.TrimSuffix(path, cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]"),
+		described = append(described, cmd)
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.HasSubCommands() {
+			parents = append(parents, sub)
+		} else if !sub.Hidden && sub.Runnable() {
+			described = append(described, sub)
 		}
-		own := pflag.NewFlagSet("", pflag.ContinueOnError)
-		own.SortFlags = cmd.Flags().SortFlags
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if cmd.PersistentFlags().Lookup(f.Name) == f { // --timezone is described at the top of the page
-				return
-			}
-			for _, name := range everywhere {
-				if f.Name == name {
-					return
-				}
-			}
-			own.AddFlag(f)
-		})
-
-		if cmd.Name() == "serve" {
-			lines = append(lines, "", "flags: see docs/settings.md")
-		} else if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
-			lines = append(lines, "", usages)
-		}
-		if cmd.Example != "" {
-			lines = append(lines, "", cmd.Example)
-		}
-
-		block(b, strings.Join(lines, "\n"))
-	} else if cmd.HasSubCommands() {
-		fmt.Fprintf(b, "\n### %s\n\n%s: see below.\n", cmd.Name(), cmd.Short)
 	}
 
-	for _, sub := range cmd.Commands() {
-		sectionOf(b, sub)
+	fmt.Fprintf(b, "\n### %s\n\n%s.\n", pathOf(cmd), cmd.Short)
+	if len(described) > 1 {
+		b.WriteString("\n")
+		block(b, overview(described))
+	}
+	for _, c := range described {
+		describe(b, c, shared, len(described) == 1)
+	}
+
+	for _, sub := range parents {
+		sectionOf(b, sub, shared)
+	}
+}
+
+func pathOf(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
+}
+
+// overview lists commands in two columns.
+func overview(cmds []*cobra.Command) string {
+	width := 0
+	for _, cmd := range cmds {
+		width = max(width, utf8.RuneCountInString(pathOf(cmd)))
+	}
+
+	var lines []string
+	for _, cmd := range cmds {
+		lines = append(lines, fmt.Sprintf("%-*s  %s", width, pathOf(cmd), cmd.Short))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// describe writes a command's usage, flags and examples, if they say more than its line in the overview.
+func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alone bool) {
+	usage := "go-crontab " + strings.TrimSuffix(pathOf(cmd), cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]")
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.SortFlags = flagsOf(cmd).SortFlags
+	also := []string{}
+	flagsOf(cmd).VisitAll(func(f *pflag.Flag) {
+		if s := shared.Lookup(f.Name); s != nil && (s.Usage == f.Usage || f.Name == "output" && strings.HasPrefix(f.Usage, "output format: table, json, yaml")) {
+			if f.Name != "output" {
+				also = append(also, "--"+f.Name)
+			}
+			return
+		}
+		own.AddFlag(f)
+	})
+
+	lines := []string{usage}
+	if cmd.Name() == "serve" {
+		lines = append(lines, "flags: see docs/settings.md")
+	} else {
+		if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
+			lines = append(lines, usages)
+		}
+		if len(also) > 0 {
+			lines = append(lines, "  Also "+strings.Join(also, " "))
+		}
+	}
+	if example := strings.TrimSpace(cmd.Example); example != usage {
+		lines = append(lines, "", cmd.Example)
+	}
+
+	if len(lines) > 1 || alone || strings.Contains(cmd.Use, " ") {
+		b.WriteString("\n")
+		block(b, strings.Join(lines, "\n"))
 	}
 }
 
