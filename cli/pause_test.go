@@ -81,7 +81,7 @@ func TestAuditCommand(t *testing.T) {
 	t.Parallel()
 
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
-		"GET /api/v1/jobs/12": always(200, pausedJob),
+		"GET /api/v1/jobs/12/history": always(200, `{"items":[]}`),
 		"GET /api/v1/audit": always(200, `{"items":[
  {"id":"3","at":"2027-01-31T12:00:00Z","who":"alice","origin":"10.0.0.7","action":"pause","kind":"app","app":"ops","reason":"move"},
  {"id":"4","at":"2027-01-31T11:30:00Z","who":"bob","action":"update","kind":"secret","app":"shop","name":"pg"},
