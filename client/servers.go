@@ -118,8 +118,10 @@ func isForAnother(req *http.Request, resp *http.Response, err error) bool {
 		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		resp.Body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(said))
-		return harmless || err == nil && !bytes.Contains(said, []byte(view.ProblemType+"unknown-outcome"))
-	case http.StatusBadGateway, http.StatusGatewayTimeout: // of a proxy in front of the server
+		// A proxy in front of the server also says so after it has passed the request on.
+		return harmless || err == nil && bytes.Contains(said, []byte(view.ProblemType)) &&
+			!bytes.Contains(said, []byte(view.ProblemType+"unknown-outcome"))
+	case http.StatusBadGateway, http.StatusGatewayTimeout: // of a proxy
 		return harmless
 	}
 	return false

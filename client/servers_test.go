@@ -36,6 +36,11 @@ func refuses(status int, kind string) http.HandlerFunc {
 	}
 }
 
+// overloaded answers 503 as a proxy does.
+func overloaded(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "upstream connect error or disconnect/reset before headers", http.StatusServiceUnavailable)
+}
+
 // hangsUp ends the connection after it has read the request.
 func hangsUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
@@ -59,6 +64,7 @@ func TestServersInTurn(t *testing.T) {
 		"an unknown outcome":                 {refuses(503, "unknown-outcome"), http.MethodPost, "", false},
 		"a proxy without its node, a read":   {refuses(502, ""), http.MethodGet, "", true},
 		"a proxy without its node, a change": {refuses(502, ""), http.MethodPut, "", false},
+		"a proxy that lost its node":         {overloaded, http.MethodPost, "", false},
 		"a refusal":                          {refuses(422, "invalid"), http.MethodGet, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

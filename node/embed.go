@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,6 +84,7 @@ func (n *Node) Ready() error {
 // notJoined returns the reason why the node has no session. Probes show it to anybody, so it does not
 // have the address of MySQL.
 func (n *Node) notJoined() error {
+	var cert *tls.CertificateVerificationError
 	switch why := n.waitsFor.Load(); {
 	case why == nil && n.outage.On():
 		return errors.New("MySQL does not respond")
@@ -90,6 +92,8 @@ func (n *Node) notJoined() error {
 		return errors.New("the node is starting, or joins again")
 	case sql.IsDown(*why):
 		return errors.New("MySQL does not respond")
+	case sql.IsRefused(*why), errors.As(*why, &cert):
+		return errors.New("the node cannot use MySQL; its log says why") // the words of MySQL name the user and the host
 	default:
 		return *why
 	}

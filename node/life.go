@@ -276,7 +276,6 @@ func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
 	n.figures.Ended(r.Ended, r.Outcome)
 	n.metrics.Ended(s.Spec, &r)
 	n.parts.Take(r.Launch, &r.Output)
-	n.logEnd(s.Spec, &r, again)
 
 	a.recorder.Put(trip.End{
 		Launch:  r.Launch,
@@ -292,6 +291,7 @@ func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
 		Output:  r.Output,
 		Live:    n.live.End(r.Launch),
 	}, s.Spec.Awaited(s.Kind))
+	n.logEnd(s.Spec, &r, again) // after the end is safe: the handler may belong to an embedding program, and block
 }
 
 // stuckAfter is the lateness of the earliest prepared run, while a slot is free, at which the node

@@ -134,7 +134,8 @@ func IsAway(err error) bool {
 	}
 
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, errNoWriter) || errors.Is(err, errNotReady) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+	return errors.As(err, &network) || errors.Is(err, errNoWriter) || errors.Is(err, errNotReady) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 

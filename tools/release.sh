@@ -20,9 +20,10 @@ v[0-9]*) number=${version#v} ;;
 [0-9]*.*) number=$version ;;
 *) number=0.0.0~git$(date -u -d "@$mtime" +%Y%m%d.%H%M).$(echo "$version" | tr - .) ;;
 esac
-# Whoever makes the release may name others. Without a remote, the packages have no home page.
+# Whoever makes the release may name others. Without a remote, the packages have no home page. The remote's URL may
+# have a token, which must not get into the packages.
 maintainer=${MAINTAINER:-$(git log -1 --format='%an <%ae>')}
-homepage=${HOMEPAGE:-$(git config --get remote.origin.url | sed -E 's#^[a-z]*@([^:/]+):#https://\1/#; s#\.git$##' | grep '^https://' || true)}
+homepage=${HOMEPAGE:-$(git config --get remote.origin.url | sed -E 's#^[a-z]*@([^:/]+):#https://\1/#; s#^https://[^/]*@#https://#; s#\.git$##' | grep '^https://' || true)}
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
 
 grep -q '<script' page/dist/index.html 2>/dev/null || { echo "release: page/dist is not built: make page" >&2; exit 1; }
