@@ -246,7 +246,7 @@ func (f *importFlags) common() (o crontab.Options, err error) {
 	}
 
 	if err := o.Check(); err != nil {
-		return o, usageError("%s", strings.ReplaceAll("--"+err.Error(), "--labels", "--label"))
+		return o, usageError("%s", strings.Replace("--"+err.Error(), "--labels.", "--label ", 1))
 	}
 	return o, nil
 }

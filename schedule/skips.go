@@ -59,7 +59,9 @@ func (l *skipLog) note(s skip) {
 		known = l.jobs[0]
 	}
 	if known != nil {
-		known.skip = s
+		if known.more == 0 || known.outcome != job.Missed || s.outcome == job.Missed { // a missed one is what matters
+			known.skip = s
+		}
 		known.more += s.count
 		l.mu.Unlock()
 		return
