@@ -28,7 +28,7 @@ func TestHTTPJob(t *testing.T) {
 	}
 
 	path := "/api/v1/jobs/" + j.text("id")
-	if got := s.call("GET", path, nil).want(200).body; got != r.body {
+	if got := s.call("GET", path, nil).want(200).body; strings.Replace(got, neverRan, "", 1) != r.body {
 		t.Errorf("GET answers %s, POST did %s", got, r.body)
 	}
 	if again := s.call("PUT", path, j).want(200).object(); again.text("version") != "1" {

@@ -102,7 +102,7 @@ func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutp
 		ID: job.RunID(run.ID), State: o.state(), From: from, Next: from, Bytes: max(from, run.Output.Bytes),
 	}
 	if !run.Executing {
-		v.Outcome, v.Bytes = run.Outcome, run.Output.Bytes
+		v.Outcome, v.Bytes, v.Lines = run.Outcome, run.Output.Bytes, run.Output.LineCount()
 		v.HTTP = httpView(run)
 	}
 

@@ -130,7 +130,6 @@ func (p numberParam) schema() *openapi.Schema {
 
 func (p offsetParam) schema() *openapi.Schema  { return wholeFrom(0) }
 func (p instantParam) schema() *openapi.Schema { return textOf("date-time") }
-func (p spanParam) schema() *openapi.Schema    { return textOf("") }
 func (p dateParam) schema() *openapi.Schema    { return textOf("date") }
 func (p wordParam) schema() *openapi.Schema    { return openapi.Words(p.words...) }
 func (p outcomeParam) schema() *openapi.Schema { return openapi.Words(job.Outcomes()...) }
@@ -139,6 +138,12 @@ func (p cursorParam) schema() *openapi.Schema  { return textOf("") }
 func (p idsParam) schema() *openapi.Schema {
 	s := textOf("")
 	s.Pattern = "^[1-9][0-9]{0,18}(,[1-9][0-9]{0,18})*$" // see query.ids
+	return s
+}
+
+func (p spanParam) schema() *openapi.Schema {
+	s := textOf("")
+	s.Pattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$` // see query.span
 	return s
 }
 

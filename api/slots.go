@@ -96,6 +96,7 @@ func (s *Server) slotRange(q *query) (*slotRange, error) {
 	}
 
 	x := &slotRange{from: q.instant(slotsFrom), to: q.instant(slotsTo), now: job.MicrosOf(now), most: q.number(slotsMost)}
+	parts := time.Duration(q.number(slotsParts))
 	x.from = x.from.UTC().Truncate(time.Microsecond)
 	if x.to.IsZero() {
 		x.to = x.from.Add(24 * time.Hour)
@@ -109,7 +110,7 @@ func (s *Server) slotRange(q *query) (*slotRange, error) {
 	case d > maxSlotRange:
 		q.wrong(slotsTo.name, problem.TooFarApart, int(maxSlotRange.Hours()/24))
 	default:
-		second := time.Duration(q.number(slotsParts)) * time.Second // of each part
+		second := parts * time.Second // of each part
 		x.length = (d + second - 1) / second * time.Second
 	}
 	return x, nil

@@ -32,7 +32,7 @@ func TestPauseCommands(t *testing.T) {
 		"job pause 12": {
 			`{}`, "paused ops/a/b, no scheduled runs until 2090-01-31 14:00:00+00:00",
 		},
-		"job pause 12 --reason disk --until 2h":     {`{"reason":"disk","until":"2h0m0s"}`, "paused ops/a/b"},
+		"job pause 12 --reason disk --until 2h":     {`{"reason":"disk","until":"2h"}`, "paused ops/a/b"},
 		"job pause 12 --until 2090-01-31T14:00:00Z": {`{"until":"2090-01-31T14:00:00Z"}`, "paused ops/a/b"},
 		"job pause 12 --until +90s":                 {`{"until":"1m30s"}`, "paused ops/a/b"},
 		"job resume 12": {
@@ -41,7 +41,7 @@ func TestPauseCommands(t *testing.T) {
 		"job show 12":                 {"", "the job since 2027-01-31 12:00:00+00:00"},
 		"app pause o/s --reason move": {`{"reason":"move"}`, "paused app o/s, with 1 job, until it is resumed"},
 		"app resume o/s":              {`{}`, "resumed app o/s"},
-		"cluster pause --until 3h":    {`{"until":"3h0m0s"}`, "paused the cluster, with 3 jobs, until 2090-01-31"},
+		"cluster pause --until 3h":    {`{"until":"3h"}`, "paused the cluster, with 3 jobs, until 2090-01-31"},
 		"cluster resume":              {`{}`, "resumed the cluster"},
 	} {
 		got := command(append(strings.Fields(line), "--server", f.URL)...)
@@ -81,7 +81,7 @@ func TestAuditCommand(t *testing.T) {
 	t.Parallel()
 
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
-		"GET /api/v1/jobs/12": always(200, pausedJob),
+		"GET /api/v1/jobs/12/history": always(200, `{"items":[]}`),
 		"GET /api/v1/audit": always(200, `{"items":[
  {"id":"3","at":"2027-01-31T12:00:00Z","who":"alice","origin":"10.0.0.7","action":"pause","kind":"app","app":"ops","reason":"move"},
  {"id":"4","at":"2027-01-31T11:30:00Z","who":"bob","action":"update","kind":"secret","app":"shop","name":"pg"},

@@ -211,7 +211,7 @@ func runTable(runs []view.Run, named bool, now time.Time) *table {
 func reasonOf(run *view.Run, zone *time.Location) string {
 	var parts []string
 	if run.Count > 1 {
-		parts = append(parts, fmt.Sprintf("%d due times until %s", run.Count, whole(run.Until, zone)))
+		parts = append(parts, fmt.Sprintf("%d due times", run.Count))
 	}
 	if run.Attempt > 1 || run.State == "ended" && !run.Final {
 		parts = append(parts, fmt.Sprintf("attempt %d", run.Attempt))
@@ -229,6 +229,10 @@ func reasonOf(run *view.Run, zone *time.Location) string {
 	}
 	if run.Trigger != "" && run.Trigger != "schedule" {
 		parts = append(parts, run.Trigger)
+	}
+
+	if run.Count > 1 {
+		parts = append(parts, "until "+whole(run.Until, zone))
 	}
 
 	return strings.Join(parts, ", ")

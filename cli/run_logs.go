@@ -33,7 +33,7 @@ func runLogs(c *console) *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new output until the run has ended")
 	cmd.Flags().BoolVar(&raw, "raw", false,
 		"print all stored bytes, with control characters and without notes about dropped output")
-	cmd.Flags().IntVarP(&f.last, "lines", "n", 0, "print only the last lines, this many (default all)")
+	cmd.Flags().IntVarP(&f.last, "limit", "n", 0, "print only the last lines, this many (default all)")
 	cmd.Flags().BoolVar(&f.stderr, "stderr", false,
 		"print only lines from stderr, of an ended run of a job with output.mark_stderr")
 	cmd.Flags().BoolVarP(&f.timestamps, "timestamps", "t", false, "print when each line of an ended run came")

@@ -29,6 +29,7 @@ runs), or with --from of all runs that failed, timed out or were lost since then
 last run succeeded or has not ended does not run again. --dry-run lists the runs.`,
 		Example: "  go-crontab run rerun --from -24h --app billing --dry-run\n" +
 			"  go-crontab run rerun --from \"2027-01-31 02:00\" --job backup --yes\n  go-crontab run rerun 274877906951",
+		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)

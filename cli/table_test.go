@@ -241,7 +241,7 @@ func TestTimes(t *testing.T) {
 	}
 
 	for s, want := range map[string]string{
-		"2027-02-30": "day out of range", "2027-13-01 09:00": "month out of range",
+		"2027-02-30": "February 2027 has 28 days", "2027-13-01 09:00": "month out of range",
 		"2027-01-31T25:00:00Z": "hour out of range",
 	} {
 		if _, err := parseTime(s, zone, now); err == nil || !strings.HasSuffix(err.Error(), want) {

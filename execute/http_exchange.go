@@ -316,7 +316,9 @@ func (x *exchange) leave() {
 // read keeps the body of the last answer.
 func (x *exchange) read(resp *http.Response) error {
 	x.stage, x.answer = reading, answer{resp.StatusCode, x.HTTP.Expects(resp.StatusCode)}
-	x.answerProto, x.answerHeaders = resp.Proto, x.shown(resp.Header)
+	if x.answerProto = resp.Proto; !x.answer.expected { // nobody reads the headers of all the good ones
+		x.answerHeaders = x.shown(resp.Header)
+	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.complete = time.Since(x.began)
 		return nil // the rest is not a body

@@ -354,3 +354,34 @@ func TestKinds(t *testing.T) {
 		t.Errorf("%d connections are kept, and nobody is to use them", h.pool.kept)
 	}
 }
+
+// TestHTTPDetails: the result has the status and the times of the response, and its headers if it is no success, without
+// cookies and secrets.
+func TestHTTPDetails(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Set-Cookie", "id=session")
+		w.Header().Set("X-Echo", "the key is correct-horse")
+		if r.URL.Path == "/bad" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		_, _ = io.WriteString(w, "body")
+	})
+
+	h := requests(t)
+	a := request(s.URL + "/bad")
+	a.known = &known{masker: maskOf("correct-horse")}
+	got := h.call(t, a).Output.Answer
+	if got == nil || got.Status != http.StatusTeapot || got.Proto != "HTTP/1.1" ||
+		got.Connected <= 0 || got.FirstByte < got.Connected || got.Complete < got.FirstByte {
+		t.Fatalf("got %+v", got)
+	}
+	headers := fmt.Sprint(got.Headers)
+	if !strings.Contains(headers, "[Set-Cookie ***]") || !strings.Contains(headers, "[X-Echo the key is ***]") {
+		t.Errorf("got %s", headers)
+	}
+
+	if got = h.call(t, request(s.URL+"/good")).Output.Answer; got == nil || got.Status != 200 || got.Headers != nil {
+		t.Errorf("got %+v", got)
+	}
+}

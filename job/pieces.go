@@ -35,6 +35,18 @@ func (o *Output) Pieces() []Piece {
 	return Join(out)
 }
 
+// LineCount returns the number of lines of the whole output; an unfinished last line counts.
+func (o *Output) LineCount() int64 {
+	last, n := o.Tail, o.Lines
+	if len(last) == 0 {
+		last, n = o.Head, lineEnds(o.Head)
+	}
+	if len(last) > 0 && last[len(last)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
 // OutputOf makes an output of its known pieces, which are in order. An output has room for only one
 // gap, so pieces between two gaps are dropped.
 func OutputOf(pieces []Piece) Output {

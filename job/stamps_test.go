@@ -111,6 +111,12 @@ func TestReadingCountsLines(t *testing.T) {
 	if first.Line != 0 || last.Line != 27 || last.Gap != 88 || last.GapLines != 25 {
 		t.Errorf("got %+v, %+v", first, last)
 	}
+	if n := o.LineCount(); n != 30 {
+		t.Errorf("%d lines", n)
+	}
+	if short := (Output{Head: []byte("1\n2"), Bytes: 3}); short.LineCount() != 2 {
+		t.Errorf("%d lines of two", short.LineCount())
+	}
 	if text := last.GapText(); text != "… 88 bytes dropped, 25 lines …\n" {
 		t.Errorf("got %q", text)
 	}

@@ -218,6 +218,7 @@ var poisonedRows = map[string]string{
 	"notable":     ofBadJobs,
 	"backfill":    ofBadJobs,
 	"output":      "1 = 1",
+	"output_part": "1 = 1",
 	"grp":         "name = 'bad'",
 	"calendar":    "name = 'bad'",
 	"node":        "name = 'bad'",
@@ -537,6 +538,7 @@ func (p *poisoner) victims(seed uint64) {
 		"INSERT INTO node (name, cordoned, since) VALUES ('bad', 1, 1)",
 		"REPLACE INTO stop (kind, name, since) VALUES ('handler', 'bad', 1)",
 		"INSERT IGNORE INTO chunk (run_id, claim, at_byte, data) VALUES (1, 1, 0, 'x')",
+		"INSERT IGNORE INTO output_part (run_id, at_byte, size, line, data) SELECT run_id, 0, 1, 0, 'x' FROM output LIMIT 9",
 		"INSERT INTO setting (name, value) VALUES ('bad', 'x') ON DUPLICATE KEY UPDATE value = 'x'",
 		"UPDATE setting SET value = '16' WHERE name = 'buckets'",
 		"INSERT INTO api_token (name, hash, role, apps, created, created_by, expires) VALUES ('bad', " +

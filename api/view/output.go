@@ -13,6 +13,7 @@ type Output struct {
 	From    int64       `json:"from" doc:"The byte at which the requested text begins."`
 	Next    int64       `json:"next" doc:"The value of 'from' for the next request: the answer has everything before it that is kept."`
 	Bytes   int64       `json:"bytes" doc:"How many bytes the run has written, as far as is known."`
+	Lines   int64       `json:"lines,omitempty" doc:"How many lines the whole output of an ended run has, with those that were not kept."`
 	Text    string      `json:"text" doc:"The output, with a separate line where bytes were dropped. Empty with 'pieces'."`
 
 	Pieces      []OutputEvent `json:"pieces,omitempty" doc:"With 'pieces': the output, piece by piece. Where one does not begin at the end of the previous one, the bytes between them were not kept."`
@@ -35,7 +36,7 @@ type OutputEvent struct {
 type HTTPAnswer struct {
 	Status      int        `json:"status" doc:"The status code."`
 	Proto       string     `json:"proto,omitempty" doc:"The protocol."`
-	Headers     [][]string `json:"headers,omitempty" doc:"The headers, with secrets and cookies replaced by stars; at most 4 KiB."`
+	Headers     [][]string `json:"headers,omitempty" doc:"The headers of a response that did not mean success, with secrets and cookies replaced by stars; at most 4 KiB."`
 	ConnectedMS float64    `json:"connected_ms,omitempty" doc:"Milliseconds from the start until the connection of the last request was ready."`
 	FirstByteMS float64    `json:"first_byte_ms,omitempty" doc:"Milliseconds until the headers of its response came."`
 	CompleteMS  float64    `json:"complete_ms,omitempty" doc:"Milliseconds until the body was complete. Absent if it broke off."`

@@ -234,7 +234,7 @@ test('filters and searches stand in the address', limit, async () => {
   await page.locator('h1').click();
   await page.keyboard.press('/');
   await page.getByRole('combobox', { name: 'Search' }).fill('pausing');
-  await page.getByRole('option', { name: /pausing/ }).waitFor();
+  await page.getByRole('option', { name: /^pausing/ }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'pausing', level: 1, exact: true }).waitFor();
   quiet();

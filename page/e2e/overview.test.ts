@@ -79,7 +79,8 @@ test('a hole in the strip of scheduled times says why, and nothing is typed', li
   await until('it ran', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=succeeded`)).items.length > 0);
   await cluster.api('POST', `/api/v1/jobs/${j.id}/pause`, { reason: 'the floor is painted' });
   await wait(12_000);
-  await go('/timeline/slots?last=hour&app=night', page);
+  const [from, to] = [Date.now() - 60_000, Date.now()].map((at) => encodeURIComponent(new Date(at).toISOString()));
+  await go(`/timeline/slots?from=${from}&to=${to}&app=night`, page); // as a click on a part of a longer range does
   const strip = page.getByRole('group', { name: 'Scheduled times of ticking' });
   await strip.getByRole('button', { name: /succeeded/ }).first().waitFor();
   await strip.getByRole('button', { name: /no record/ }).last().click();
@@ -109,6 +110,7 @@ test('lists of runs have ranges and apps to choose from', limit, async () => {
 
 test('keys: rows, screens, help; and the palette does what it is told', limit, async () => {
   const { page, wrong, context } = await someone();
+  const palette = page.getByRole('dialog', { name: 'Search' });
   const build = await cluster.job({ name: 'build the page', app: 'shop', ...yearly, command: 'echo built' });
   await go('/jobs?q=one', page);
   await row(page, 'z broken one').waitFor();
@@ -124,17 +126,17 @@ test('keys: rows, screens, help; and the palette does what it is told', limit, a
   await page.getByRole('heading', { name: 'Alerts', level: 1 }).waitFor();
 
   await page.keyboard.press('/');
-  await page.getByRole('combobox').fill('run bldpg'); // some letters of it
-  await page.getByRole('option', { name: 'Run now: build the page' }).waitFor();
+  await palette.getByRole('combobox').fill('run bldpg'); // some letters of it
+  await palette.getByRole('option', { name: 'Run now: build the page' }).waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/runs\/\d+$/);
   await page.getByRole('log').getByText('built').waitFor();
 
   await go(`/jobs/${build.id}`, page);
   await page.keyboard.press('Control+k');
-  await page.getByRole('option').first().getByText('build the page').waitFor(); // it was looked at last
-  await page.getByRole('combobox').fill('why build the');
-  await page.getByRole('option', { name: 'Why?: build the page' }).click();
+  await palette.getByRole('option').first().getByText('build the page').waitFor(); // it was looked at last
+  await palette.getByRole('combobox').fill('why build the');
+  await palette.getByRole('option', { name: 'Why?: build the page' }).click();
   await page.waitForURL(new RegExp(`/jobs/${build.id}/why`));
   assert.deepEqual(wrong, []);
   await context.close();

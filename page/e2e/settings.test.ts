@@ -112,7 +112,7 @@ test('limits of apps: what each has now, errors at the field, what would change,
   await other.page.locator('#limits').getByText('0 / 3').waitFor();
   assert.equal(await other.page.locator('#limits button').count(), 0);
   assert.equal(await other.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
-  await go('/activity?kind=limits', other.page);
+  await go('/audit?kind=limits', other.page);
   await other.page.locator('main').getByText('上限').filter({ visible: true }).first().waitFor();
   assert.deepEqual([...wrong, ...other.wrong], []);
   await cluster.api('DELETE', '/api/v1/apps/ware/limits');

@@ -213,7 +213,7 @@ function Banners() {
         <div class="banner" role="alert">
           <Icon name="warning" />
           <span>{t('{host} is not responding, so this page may be out of date. Retrying…', { host: location.host })}</span>
-          {others.map((s) => <a key={s.id} href={s.address + location.pathname + location.search}>{t('Continue on {node}', { node: s.node })}</a>)}
+          {others.map((s) => <a key={s.id} href={s.address + here.value.path + (here.value.search.size ? `?${here.value.search}` : '')}>{t('Continue on {node}', { node: s.node })}</a>)}
         </div>
       )}
       {pauses.value.map((p) => (

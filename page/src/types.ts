@@ -981,6 +981,7 @@ export interface Output {
   from: number;
   next: number;
   bytes: number;
+  lines?: number;
   text: string;
   pieces?: OutputEvent[];
   pending?: boolean;

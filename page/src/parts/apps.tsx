@@ -20,6 +20,7 @@ export function AppField({ value, set }: { value: string; set: (app: string | un
   useEffect(() => setText(value), [value]);
   useEffect(() => { if (!met.peek().length) get<Page<Job>>('/api/v1/jobs?limit=200').then((p) => learnApps(p.items), () => undefined); }, []);
   const take = (v: string) => { if (v.trim() !== value) set(v.trim() || undefined); };
+  useEffect(() => { if (text && text !== value && met.value.includes(text)) take(text); }, [met.value]); // it was typed before the list was there
   return (
     <>
       <input class="short" type="search" list="apps" aria-label={t('App')} placeholder={t('All apps')} autocomplete="off" value={text}

@@ -85,7 +85,7 @@ export function fuzzy(letters: string, name: string): number | undefined {
     gaps += at < 0 ? 0 : next - at - 1;
     at = next;
   }
-  return gaps;
+  return gaps > 4 * word.length ? undefined : gaps; // letters from all over a long name are no match
 }
 
 const nearest = <T,>(list: T[], word: string, name: (x: T) => string) => list.map((x) => ({ x, d: fuzzy(word, name(x)) })).filter((m) => m.d !== undefined).sort((a, b) => a.d! - b.d!).map((m) => m.x);
@@ -133,10 +133,10 @@ function Palette() {
 
   const commanded = said.verbs.flatMap((v): Choice[] => {
     if (v === 'kill') return nearest(running.filter((r) => may('operator', r.app)), said.rest, (r) => `${r.app}/${r.job}`).slice(0, 8).map((r) => ({ icon: verbIcon.kill, text: `${t('Kill')}: ${r.job}`, more: `${r.app} · ${r.node}`, do: () => killRun(r, () => undefined) }));
-    const apps = v !== 'pause' ? [] : nearest([...new Set(jobs.map((j) => j.app))].filter((app) => may('operator', app)), said.rest, (app) => app).slice(0, 3);
+    const apps = v !== 'pause' ? [] : nearest([...new Set(jobs.map((j) => j.app))].filter((app) => may('operator', app)), said.rest, (app) => app).filter((app) => app.toLowerCase().startsWith(said.rest));
     return [
+      ...(said.rest ? apps.slice(0, 3) : []).map((app): Choice => ({ icon: 'pause', text: t('Pause the app {app}', { app }), do: () => askPause(t('Pause the app {app}', { app }), `/api/v1/apps/${encodeURIComponent(app)}/pause`, () => say(t('The app {app} is paused', { app }))) })),
       ...nearest(jobs, said.rest, (j) => `${j.app}/${j.name}`).flatMap((j) => doTo(v, j) ?? []).slice(0, 8),
-      ...(said.rest ? apps : []).map((app): Choice => ({ icon: 'pause', text: t('Pause the app {app}', { app }), do: () => askPause(t('Pause the app {app}', { app }), `/api/v1/apps/${encodeURIComponent(app)}/pause`, () => say(t('The app {app} is paused', { app }))) })),
     ];
   });
   const named = word ? nearest(jobs, word, (j) => (word.includes('/') ? `${j.app}/${j.name}` : j.name)).slice(0, 8) : [];

@@ -20,7 +20,7 @@ type Spec = Record<string, any>;
 type Format = 'yaml' | 'json';
 type Path = (string | number)[];
 
-const answered = ['id', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting'];
+const answered = ['id', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'health', 'last_runs'];
 const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'command', 'http', 'handler', 'payload', 'stdin'];
 
 /** The definition of a job, without what the server alone says. */

@@ -169,7 +169,7 @@ function Plots({ runs }: { runs: Run[] }) {
 }
 
 const order = ['command', 'http', 'handler', 'payload', 'stdin'];
-const hidden = new Set(['id', 'app', 'name', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
+const hidden = new Set(['id', 'health', 'last_runs', 'app', 'name', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
 
 function Definition({ job: j }: { job: Job }) {
   const all: Record<string, unknown> = { ...j };

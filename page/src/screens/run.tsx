@@ -44,7 +44,7 @@ export function RunScreen({ id }: { id: string }) {
           <div class="tile"><span>{t('Attempt')}</span><b>{r.attempt}</b>{r.state === 'ended' && !r.final && <small>{t('a retry follows')}</small>}</div>
         </div>
         {(r.attempt > 1 || !r.final) && <Attempts run={r} zone={zone} />}
-        {(r.started || r.output_bytes > 0) && <OutputView key={r.id} run={r} ended={() => void reload()} told={(e, h) => { setErrors(e); setHTTP(h); }} />}
+        {(r.started || r.output_bytes > 0) && <OutputView key={r.id} run={r} zone={zone} ended={() => void reload()} told={(e, h) => { setErrors(e); setHTTP(h); }} />}
         {http && <Response answer={http} />}
         <p class="faint small mono">{r.id}</p>
       </div>
@@ -139,13 +139,13 @@ function useOutput(r: Run, ended: () => void) {
   useEffect(() => {
     let stopped = false, timer = 0, next = 0, feed: (() => void) | undefined, streams = false;
     const stop = new AbortController();
-    const put = (o: OutputEvent | Output, into = lines.current) => {
+    const take = (o: OutputEvent | Output, into: Lines) => {
       if ('pieces' in o) for (const p of o.pieces ?? []) into.piece(p);
       else if ('line' in o) into.piece(o);
       else into.add(o.text ?? ''); // instead of output that was removed
-      lines.current = into;
-      grown((v) => v + 1);
     };
+    const show = (these: Lines) => { lines.current = these; grown((v) => v + 1); };
+    const put = (o: OutputEvent | Output, into = lines.current) => { take(o, into); show(into); };
     put({ from: 0, next: 0, text: '' }, new Lines());
     setDone(false);
     setBytes(0);
@@ -156,11 +156,13 @@ function useOutput(r: Run, ended: () => void) {
         const all = new Lines();
         let o = await read(0);
         for (let from = -1; !stopped && o.next > from; o = await read(o.next)) {
-          put(o, all);
+          take(o, all);
           from = o.next;
+          if (lines.current.count === 0 || lines.current === all) show(all); // else nothing moves until all is there
           if (o.next >= o.bytes || o.state !== 'ended') break;
         }
         if (stopped) return;
+        show(all);
         setAbout(o);
         setBytes(o.bytes);
         setDone(o.state === 'ended');
@@ -237,7 +239,7 @@ function useFound(lines: Lines, version: number, word: string): number[] {
   }, [lines, version, word]);
 }
 
-function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told: (errors: string[], http?: HTTPAnswer) => void }) {
+function OutputView({ run: r, zone, ended, told }: { run: Run; zone?: string; ended: () => void; told: (errors: string[], http?: HTTPAnswer) => void }) {
   const { lines, version, bytes, done, problem, about } = useOutput(r, ended);
   useEffect(() => { if (done) told(lines.errors(5), about?.http); }, [done, version, about]);
   const [wrap, setWrap] = useState(true), [search, setSearch] = useState(''), [word, setWord] = useState(''), [only, setOnly] = useState(false), [times, setTimes] = useState(false);
@@ -286,7 +288,7 @@ function OutputView({ run: r, ended, told }: { run: Run; ended: () => void; told
       </>}>
       {problem && <div class="in"><ProblemBox problem={problem} /></div>}
       {lines.lost > 0 && <p class="in faint small">{t('Showing the last {n} lines.', { n: lines.kept.toLocaleString() })}</p>}
-      <Rows key={only ? word : ''} lines={lines} rows={only && word ? rows : null} word={word} spot={spot} times={times ? began : undefined} version={version} wrap={wrap} stick={stick && !word} setStick={setStick}>
+      <Rows key={only ? word : ''} lines={lines} rows={only && word ? rows : null} word={word} spot={spot} times={times ? began : undefined} zone={zone} version={version} wrap={wrap} stick={stick && !word} setStick={setStick}>
         {word ? t('No matches') : done ? t('No output') : t('No output yet')}
       </Rows>
       {!stick && !done && !word && <div class="more-row"><Button icon="down" work={() => setStick(true)}>{t('Jump to the end')}</Button></div>}
@@ -298,7 +300,7 @@ const per = 20; // rows of a block: blocks in sight exist, the others are room
 const around = 300; // pixels out of sight that exist at either side
 
 /** The rows that are in sight. How high a block is is guessed until it has been seen. */
-function Rows({ lines, rows, word, spot, times, version, wrap, stick, setStick, children }: { lines: Lines; rows: number[] | null; word: string; spot: { row: number; turn: number }; times?: number; version: number; wrap: boolean; stick: boolean; setStick: (on: boolean) => void; children: string }) {
+function Rows({ lines, rows, word, spot, times, zone, version, wrap, stick, setStick, children }: { lines: Lines; rows: number[] | null; word: string; spot: { row: number; turn: number }; times?: number; zone?: string; version: number; wrap: boolean; stick: boolean; setStick: (on: boolean) => void; children: string }) {
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ first: 0, last: 3, width: 0 });
   const n = rows ? rows.length : lines.count, blocks = Math.ceil(n / per);
@@ -370,7 +372,7 @@ function Rows({ lines, rows, word, spot, times, version, wrap, stick, setStick, 
   return (
     <div class={`out ${wrap ? 'wrap' : ''}`} ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label={t('Output')} aria-live="off">
       <div style={room(0, first)} />
-      {Array.from({ length: Math.max(0, last - first) }, (_, i) => <Block key={first + i + lines.gone} at={first + i} lines={lines} rows={rows} word={word} spot={spot.row} times={times} n={n} version={(first + i + 1) * per > n - 2 ? version : 0} />)}
+      {Array.from({ length: Math.max(0, last - first) }, (_, i) => <Block key={first + i + lines.gone} at={first + i} lines={lines} rows={rows} word={word} spot={spot.row} times={times} zone={zone} n={n} version={(first + i + 1) * per > n - 2 ? version : 0} />)}
       <div style={room(last, blocks)} />
       {n === 0 && <div class="end">{children}</div>}
     </div>
@@ -378,9 +380,9 @@ function Rows({ lines, rows, word, spot, times, version, wrap, stick, setStick, 
 }
 
 /** The time of day with milliseconds. */
-const precise = (at: number) => `${clock(Math.floor(at / 1000) * 1000)}.${String(Math.floor(at) % 1000).padStart(3, '0')}`;
+const precise = (at: number, zone?: string) => `${clock(Math.floor(at / 1000) * 1000, zone)}.${String(Math.floor(at) % 1000).padStart(3, '0')}`;
 
-const Block = memo(function Block({ at, lines, rows, word, spot, times, n }: { at: number; lines: Lines; rows: number[] | null; word: string; spot: number; times?: number; n: number; version: number }) {
+const Block = memo(function Block({ at, lines, rows, word, spot, times, zone, n }: { at: number; lines: Lines; rows: number[] | null; word: string; spot: number; times?: number; zone?: string; n: number; version: number }) {
   const all: JSX.Element[] = [];
   for (let k = at * per; k < Math.min(n, (at + 1) * per); k++) {
     const i = rows ? rows[k] : k, gap = lines.gap(i);
@@ -394,7 +396,7 @@ const Block = memo(function Block({ at, lines, rows, word, spot, times, n }: { a
     all.push(
       <div key={k} class={look} data-row={i} title={stamp?.stderr ? 'stderr' : undefined}>
         {number ? <a class="n" href={`#L${number}`} tabIndex={-1}>{number}</a> : <span class="n">↪</span>}
-        {times !== undefined && <span class="time">{number > 0 && (stamp?.ms ?? 0) >= 0 ? precise(times + (stamp?.ms ?? 0)) : '            '}</span>}
+        {times !== undefined && <span class="time">{number > 0 && (stamp?.ms ?? 0) >= 0 ? precise(times + (stamp?.ms ?? 0), zone) : '            '}</span>}
         <span class="t">{lines.pieces(i).map((p, j) => <Text key={j} p={p} />)}</span>
       </div>,
     );

@@ -104,9 +104,10 @@ function Strip({ j, from, to }: { j: JobSlots; from: number; to: number }) {
   const left = (at: string) => `${(100 * (ms(at) - from)) / (to - from)}%`;
   return (
     <div class="strip" role="group" aria-label={t('Scheduled times of {job}', { job: j.job })}>
-      {j.slots?.map((s) => {
+      {j.slots?.map((s, i) => {
+        const next = j.slots![i + 1], room = next && `max(2px, calc(${(100 * (ms(next.due) - ms(s.due))) / (to - from)}% - 1px))`; // no tick covers the next one
         const label = `${stamp(s.due)} · ${slotText(s.state)}${s.again ? ` · ${t('rerun: {result}', { result: t(outcomeText[s.again]) })}` : ''}`;
-        return <button key={s.due} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due) }} aria-label={label} title={label} onClick={() => open(j, s)} />;
+        return <button key={s.due} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due), maxWidth: room }} aria-label={label} title={label} onClick={() => open(j, s)} />;
       })}
       {j.buckets?.map((b) => <Part key={b.from} j={j} b={b} left={left(b.from)} width={`${(100 * (ms(b.to) - ms(b.from))) / (to - from)}%`} />)}
     </div>
@@ -119,7 +120,7 @@ function Part({ j, b, left, width }: { j: JobSlots; b: SlotBucket; left: string;
   const label = `${stamp(b.from)} – ${clock(b.to)} · ${states.map((s) => `${b.states[s]} ${slotText(s)}`).join(', ')}`;
   return (
     <button class="tick part" style={{ left, width }} aria-label={label} title={label} onClick={() => (b.worst ? open(j, b.worst) : setQuery({ last: undefined, from: b.from, to: b.to, job_id: j.job_id, app: undefined }))}>
-      <i class={`tick ${tickOf(states.find((s) => !wrong.has(s)) ?? states[0])}`} style={{ height: `${(100 * (b.total - bad)) / b.total}%` }} />
+      {bad < b.total && <i class={`tick ${tickOf(states.find((s) => !wrong.has(s)) ?? states[0])}`} style={{ height: `${(100 * (b.total - bad)) / b.total}%` }} />}
       {bad > 0 && <i class={`tick ${tickOf(states[0])}`} style={{ height: `${Math.max(25, (100 * bad) / b.total)}%` }} />}
     </button>
   );
