@@ -75,6 +75,8 @@ func pageOfCommands(root *cobra.Command) string {
 
 	for _, topic := range topics() {
 		title, text, _ := strings.Cut(topic.Long, ":\n")
+		text, _, _ = strings.Cut(text, "\nVariables of serve:") // docs/settings.md has them
+		text = strings.Replace(text, "flag of serve, see below", "flag of serve, see docs/settings.md", 1)
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		block(&b, strings.Trim(text, "\n"))
 	}
@@ -197,9 +199,12 @@ func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alo
 	})
 
 	lines := []string{usage}
-	if cmd.Name() == "serve" {
-		lines = append(lines, "flags: see docs/settings.md")
-	} else {
+	switch pathOf(cmd) {
+	case "serve":
+		lines = append(lines, "  Flags: docs/settings.md")
+	case "job add":
+		lines = append(lines, "  Flags, for the fields in docs/jobs.md:", namesOfFlags(flagsOf(cmd)))
+	default:
 		if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
 			lines = append(lines, usages)
 		}
@@ -219,6 +224,21 @@ func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alo
 
 	b.WriteString("\n")
 	block(b, strings.Join(lines, "\n"))
+}
+
+// namesOfFlags lists flags in lines of up to 100 characters.
+func namesOfFlags(flags *pflag.FlagSet) string {
+	var text strings.Builder
+	length := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		if length == 0 || length+len(f.Name) > 96 {
+			text.WriteString("\n ")
+			length = 1
+		}
+		text.WriteString(" --" + f.Name)
+		length += len(" --" + f.Name)
+	})
+	return strings.TrimPrefix(text.String(), "\n")
 }
 
 // block writes a fenced block without trailing spaces.
