@@ -75,6 +75,8 @@ func pageOfCommands(root *cobra.Command) string {
 
 	for _, topic := range topics() {
 		title, text, _ := strings.Cut(topic.Long, ":\n")
+		text, _, _ = strings.Cut(text, "\nVariables of serve:") // docs/settings.md has them
+		text = strings.Replace(text, "flag of serve, see below", "flag of serve, see docs/settings.md", 1)
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		block(&b, strings.Trim(text, "\n"))
 	}
@@ -158,36 +160,51 @@ func pathOf(cmd *cobra.Command) string {
 func overview(cmds []*cobra.Command) string {
 	width := 0
 	for _, cmd := range cmds {
-		width = max(width, utf8.RuneCountInString(pathOf(cmd)))
+		width = max(width, utf8.RuneCountInString(shortUsage(cmd)))
 	}
 
 	var lines []string
 	for _, cmd := range cmds {
-		lines = append(lines, fmt.Sprintf("%-*s  %s", width, pathOf(cmd), cmd.Short))
+		lines = append(lines, fmt.Sprintf("%-*s  %s", width, shortUsage(cmd), cmd.Short))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// describe writes a command's usage, flags and examples, if they say more than its line in the overview.
+// usageOf returns how to call a command.
+func usageOf(cmd *cobra.Command) string {
+	return "go-crontab " + strings.TrimSuffix(pathOf(cmd), cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]")
+}
+
+// shortUsage is usageOf without the name of the program, and without flags.
+func shortUsage(cmd *cobra.Command) string {
+	if strings.Contains(cmd.Use, "-") {
+		return pathOf(cmd)
+	}
+	return strings.TrimPrefix(usageOf(cmd), "go-crontab ")
+}
+
+// describe writes a command's usage, flags and examples, if they say more than its line in the overview. A flag
+// whose description begins that of the shared flag is shared: some outputs have fewer formats.
 func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alone bool) {
-	usage := "go-crontab " + strings.TrimSuffix(pathOf(cmd), cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]")
+	usage := usageOf(cmd)
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.SortFlags = flagsOf(cmd).SortFlags
 	also := []string{}
 	flagsOf(cmd).VisitAll(func(f *pflag.Flag) {
-		if s := shared.Lookup(f.Name); s != nil && (s.Usage == f.Usage || f.Name == "output" && strings.HasPrefix(f.Usage, "output format: table, json, yaml")) {
-			if f.Name != "output" {
-				also = append(also, "--"+f.Name)
-			}
-			return
+		if s := shared.Lookup(f.Name); s == nil || !strings.HasPrefix(s.Usage, f.Usage) {
+			own.AddFlag(f)
+		} else if f.Name != "output" { // nearly all commands have it
+			also = append(also, "--"+f.Name)
 		}
-		own.AddFlag(f)
 	})
 
 	lines := []string{usage}
-	if cmd.Name() == "serve" {
-		lines = append(lines, "flags: see docs/settings.md")
-	} else {
+	switch pathOf(cmd) {
+	case "serve":
+		lines = append(lines, "  Flags: docs/settings.md")
+	case "job add":
+		lines = append(lines, "  Flags, for the fields in docs/jobs.md:", namesOfFlags(flagsOf(cmd)))
+	default:
 		if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
 			lines = append(lines, usages)
 		}
@@ -195,14 +212,33 @@ func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alo
 			lines = append(lines, "  Also "+strings.Join(also, " "))
 		}
 	}
-	if example := strings.TrimSpace(cmd.Example); example != usage {
+
+	// One example without flags shows no more than the overview.
+	obvious := !strings.ContainsAny(strings.TrimSpace(cmd.Example), "\n|<>") && !strings.Contains(cmd.Example, " -")
+	if len(lines) == 1 && obvious && !alone {
+		return
+	}
+	if strings.TrimSpace(cmd.Example) != usage {
 		lines = append(lines, "", cmd.Example)
 	}
 
-	if len(lines) > 1 || alone || strings.Contains(cmd.Use, " ") {
-		b.WriteString("\n")
-		block(b, strings.Join(lines, "\n"))
-	}
+	b.WriteString("\n")
+	block(b, strings.Join(lines, "\n"))
+}
+
+// namesOfFlags lists flags in lines of up to 100 characters.
+func namesOfFlags(flags *pflag.FlagSet) string {
+	var text strings.Builder
+	length := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		if length == 0 || length+len(f.Name) > 96 {
+			text.WriteString("\n ")
+			length = 1
+		}
+		text.WriteString(" --" + f.Name)
+		length += len(" --" + f.Name)
+	})
+	return strings.TrimPrefix(text.String(), "\n")
 }
 
 // block writes a fenced block without trailing spaces.
