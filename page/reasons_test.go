@@ -25,7 +25,7 @@ func reasonsTable(t *testing.T) (patterns map[string][]*regexp.Regexp, always ma
 }
 
 // TestReasonsAreSaidInChinese: the console has Chinese for each code of a reason, and its patterns take the
-// examples of docs/jobs.md.
+// examples of testdata/reasons.txt.
 func TestReasonsAreSaidInChinese(t *testing.T) {
 	t.Parallel()
 	patterns, always := reasonsTable(t)
@@ -43,29 +43,28 @@ func TestReasonsAreSaidInChinese(t *testing.T) {
 		t.Errorf("page/src/zh-server.ts has %d codes, job/reason.go has %d", len(patterns), len(codes))
 	}
 
-	docs, err := os.ReadFile("../docs/jobs.md")
+	// Lines of codes, a tab, and a reason as users read it.
+	examples, err := os.ReadFile("testdata/reasons.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(docs), "| `reason_code` |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	examples := regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| .* \\| (.+) \\|$").FindAllStringSubmatch(table, -1)
 	found := 0
-	for _, m := range examples {
+	for line := range strings.Lines(string(examples)) {
+		names, example, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		var own []*regexp.Regexp
-		for _, code := range strings.Split(strings.ReplaceAll(m[1], "`", ""), ", ") {
+		for _, code := range strings.Split(names, ", ") {
 			own = append(own, patterns[code]...)
 		}
 		if len(own) == 0 {
 			continue // words for any text
 		}
 		found++
-		if !matches(own, m[2]) && !slices.ContainsFunc(strings.Split(m[2], "; "), func(part string) bool { return matches(own, part) }) {
-			t.Errorf("page/src/zh-server.ts: no pattern of %s is for %q", m[1], m[2])
+		if !matches(own, example) && !slices.ContainsFunc(strings.Split(example, "; "), func(part string) bool { return matches(own, part) }) {
+			t.Errorf("page/src/zh-server.ts: no pattern of %s is for %q", names, example)
 		}
 	}
 	if found < 30 {
-		t.Errorf("docs/jobs.md has only %d examples: have they moved?", found)
+		t.Errorf("testdata/reasons.txt has only %d examples of reasons with a pattern", found)
 	}
 }
 
