@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -645,15 +646,24 @@ func TestNoProvider(t *testing.T) {
 		t.Errorf("got %v", ways)
 	}
 
-	busy := 0
-	for range 60 {
-		if r := s.as("").call("POST", "/api/v1/login/oidc", nil); r.status == http.StatusTooManyRequests {
-			busy++
-		}
+	var busy atomic.Int64
+	var all sync.WaitGroup
+	for range 60 { // at once: a busy machine may take as long for each as the limit takes to grow
+		all.Go(func() {
+			r, err := s.http.Post(s.url+"/api/v1/login/oidc", "application/json", nil)
+			if err != nil {
+				return
+			}
+			defer r.Body.Close()
+			if r.StatusCode == http.StatusTooManyRequests {
+				busy.Add(1)
+			}
+		})
 	}
 
-	if busy < 20 {
-		t.Errorf("60 sign-ins begun by one address: %d were sent away", busy)
+	all.Wait()
+	if busy.Load() < 20 {
+		t.Errorf("60 sign-ins begun by one address: %d were sent away", busy.Load())
 	}
 }
 
