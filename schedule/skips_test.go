@@ -74,6 +74,8 @@ func TestSkipLog(t *testing.T) {
 			t.Errorf("got %s, want a line about the other jobs", got)
 		}
 		time.Sleep(skipEvery + time.Second)
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if n := len(l.jobs); n != 0 {
 			t.Errorf("%d jobs are remembered forever", n)
 		}
