@@ -51,12 +51,15 @@ func TestSkipLog(t *testing.T) {
 		wantLines()
 
 		time.Sleep(skipEvery + time.Second)
+		synctest.Wait()
 		wantLines("job=shop/j1 outcome=skipped reason=busy due=- count=39")
 		skipped(1, 3)
 		wantLines()
 		time.Sleep(skipEvery + time.Second)
+		synctest.Wait()
 		wantLines("count=3")
 		time.Sleep(skipEvery + time.Second)
+		synctest.Wait()
 		wantLines()
 		skipped(1, 1)
 		wantLines("count=1") // at once again
@@ -70,10 +73,12 @@ func TestSkipLog(t *testing.T) {
 		}
 		out.Reset()
 		time.Sleep(skipEvery + time.Second)
+		synctest.Wait()
 		if got := out.String(); !strings.Contains(got, "job=others") {
 			t.Errorf("got %s, want a line about the other jobs", got)
 		}
 		time.Sleep(skipEvery + time.Second)
+		synctest.Wait()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if n := len(l.jobs); n != 0 {
