@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,17 +12,36 @@ import (
 	"go-crontab/job"
 )
 
+// text collects the lines of a log. Timers write them from goroutines of their own.
+type text struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (x *text) Write(line []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.Write(line)
+}
+
+// take returns the lines since the last call.
+func (x *text) take() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.b.Reset()
+	return x.b.String()
+}
+
 // TestSkipLog: the first skipped due time of a job is logged at once, and the following ones once a
 // minute, with their number.
 func TestSkipLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
+		var out text
 		l := newSkipLog(slog.New(slog.NewTextHandler(&out, nil)))
 		wantLines := func(want ...string) {
 			t.Helper()
 			synctest.Wait()
-			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			out.Reset()
+			lines := strings.Split(strings.TrimSpace(out.take()), "\n")
 			if len(want) == 0 && lines[0] == "" {
 				return
 			}
@@ -68,13 +88,12 @@ func TestSkipLog(t *testing.T) {
 			skipped(10+id, 1)
 		}
 		synctest.Wait()
-		if n := strings.Count(out.String(), "\n"); n > maxSkipping {
+		if n := strings.Count(out.take(), "\n"); n > maxSkipping {
 			t.Errorf("got %d lines for many jobs, want at most %d", n, maxSkipping)
 		}
-		out.Reset()
 		time.Sleep(skipEvery + time.Second)
 		synctest.Wait()
-		if got := out.String(); !strings.Contains(got, "job=others") {
+		if got := out.take(); !strings.Contains(got, "job=others") {
 			t.Errorf("got %s, want a line about the other jobs", got)
 		}
 		time.Sleep(skipEvery + time.Second)
