@@ -79,7 +79,7 @@ func TestWrongInputs(t *testing.T) {
 		{"apply -f " + file("typo.yaml", "jobs:\n- nmae: x\n"), exitRefused, "typo.yaml:2:3: nmae: is not a known field; did you mean name?"},
 		{"import crontab " + file("tab", "0 3 * * * x\n") + " --selector node==", exitUsage, "--selector: "},
 		{"import crontab " + file("tab", "0 3 * * * x\n") + " --timeout -1h", exitUsage, "--timeout: "},
-		{"import crontab " + file("tab", "0 3 * * * x\n") + " --label crontab=x", exitUsage, "--label.crontab: "},
+		{"import crontab " + file("tab", "0 3 * * * x\n") + " --label crontab=x", exitUsage, "--label crontab: is set to the name of the crontab"},
 
 		// tokens
 		{"job ls --token gocrontab_x", exitUnauthorized, "The token is incomplete, or go-crontab did not issue it"},
