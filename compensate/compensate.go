@@ -18,13 +18,13 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Config is what a compensator works with.
+// Config configures a Compensator.
 type Config struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   interface{ Number() trip.Owner }
-	// Executing is the set of the process. Has also reports a launch for which an unknown commit is
-	// being settled.
+	// Executing is the executing set of the process. Has also returns true for a launch whose
+	// unknown commit is being settled.
 	Executing   interface{ Has(trip.Launch) bool }
 	Wake        loop.Wake // the executing set has dropped a run that it did not spawn
 	WakeOverdue loop.Wake // runs became idle
@@ -39,7 +39,7 @@ func New(cfg Config) *Compensator { return &Compensator{cfg} }
 
 const (
 	period = 10 * time.Second
-	again  = time.Second // after an error or a release: the commit of a release may have been lost
+	again  = time.Second // pause after an error or a release: the commit of a release may have been lost
 	page   = 500
 )
 
@@ -109,7 +109,7 @@ func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (relea
 			released = int(n)
 			return err
 		},
-		// The next comparison sees the result.
+		// An unknown commit is not looked up: the next comparison sees its result.
 		Settle: func(*sql.Tx) error { return nil },
 		Sets:   func() {},
 	})

@@ -21,14 +21,14 @@ type Exclusion struct {
 	log     *slog.Logger
 	metrics Metrics
 
-	// A fair semaphore, so that a stream of changes cannot starve Alone.
+	// sem is fair, so that a stream of changes cannot starve Alone.
 	sem *semaphore.Weighted
 }
 
 // alone is the weight of an exclusive change; an ordinary change weighs 1.
 const alone = math.MaxInt32
 
-// Metrics receives the duration of each change, including its wait and whether or not it succeeded.
+// Metrics receives the duration of each change, including its wait, even if the change failed.
 type Metrics interface {
 	Changed(name string, took time.Duration)
 }
@@ -52,12 +52,13 @@ type Change struct {
 	Locks []sql.LockID
 	// Rows changes the rows. It may run several times; the last time counts.
 	Rows func(tx *sql.Tx) error
-	// Settle finds out, by locking reads, which effects of Rows were written although its commit is
-	// unknown, and stores that for Sets. It may run several times; the last time counts.
+	// Settle runs if the commit of Rows is unknown. It finds out, by locking reads, which effects
+	// of Rows were written, and stores that for Sets. It may run several times; the last time
+	// counts.
 	//
 	// On a multi-writer cluster, a locking read on one server does not wait for a commit on
 	// another. So unless a late commit does no harm, Settle writes a row that Rows has written:
-	// then the later of the two is refused.
+	// then the server refuses the later of the two commits.
 	Settle func(tx *sql.Tx) error
 	// Sets updates the sets in memory to match the rows. It runs at most once, and only when the
 	// rows are known.
@@ -127,8 +128,8 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 	return nil
 }
 
-// settle repeats the settling read until its own commit is known. Only then does its write refuse a
-// commit that still arrives.
+// settle repeats Settle until its own commit is known to be applied. Only then is it sure that a
+// late commit of Rows is refused.
 func (e *Exclusion) settle(ctx context.Context, c Change) error {
 	for {
 		err := e.db.Tx(ctx, c.Settle)

@@ -46,7 +46,7 @@ type archived struct {
 	Node       string  `json:"node,omitempty"`
 	Bytes      int64   `json:"output_bytes"`
 	Head       string  `json:"head,omitempty"`
-	HeadBase64 string  `json:"head_base64,omitempty"` // instead of head, where that is not UTF-8
+	HeadBase64 string  `json:"head_base64,omitempty"` // instead of head, if head is not UTF-8
 	Tail       string  `json:"tail,omitempty"`
 	TailBase64 string  `json:"tail_base64,omitempty"`
 }
@@ -80,12 +80,12 @@ func textOrBase64(b []byte) (text, base string) {
 	return "", base64.StdEncoding.EncodeToString(b)
 }
 
-// ArchiveCommand hands records to a command on its standard input. bash runs the command. An exit
-// status of 0 means that it has them, unless it has left more unread than a pipe holds. After the
-// timeout it is killed together with its child processes.
+// ArchiveCommand hands records to a command on its standard input. bash runs the command. Exit
+// status 0 means that the command has taken the records, unless it has left more unread than a pipe
+// holds. After the timeout the command is killed together with its child processes.
 //
-// Its environment is that of the node without the node's settings, which include the database's
-// password and the cluster's secrets.
+// The command gets the node's environment without the node's settings, because these include the
+// database's password and the cluster's secrets.
 func ArchiveCommand(command string, timeout time.Duration) Archive {
 	return func(ctx context.Context, runs []read.Run) error {
 		var lines bytes.Buffer

@@ -17,8 +17,8 @@ const (
 )
 
 // takeChore gives a chore to a session for some time, unless another session has it. It reports
-// whether it did, and the position at which the last holder stopped. An end beyond any real hold
-// must come from a manual edit, and is ignored.
+// whether it did, and the position at which the last holder stopped. If the row says that the chore
+// is held for longer than is possible, it was edited by hand, and is ignored.
 func takeChore(
 	ctx context.Context, db *sql.DB, name string, session uuid.UUID, hold time.Duration,
 ) (mine bool, at int64, err error) {
@@ -49,7 +49,7 @@ type choreDone struct {
 	ErrorAt           job.Micros
 }
 
-// tellChore writes the progress of a session with the removal of records.
+// tellChore writes a session's progress in the removal of records.
 func tellChore(ctx context.Context, db *sql.DB, session uuid.UUID, d choreDone) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec("record the work of a chore", `

@@ -13,5 +13,5 @@
 //
 // An end is independent if no run waits for it, the run holds no slot, and there is no retry. One
 // guarded UPDATE writes it. The guard is in the row itself (columns awaited and grp): a run that
-// begins to wait marks the row, so an end that misses the mark was written before it.
+// begins to wait marks the row, so an end that does not find the mark was written before the mark.
 package result

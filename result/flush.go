@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// flushPause is the pause of Flush after a try that left ends for later.
+// flushPause is the pause of Flush after a try that failed or postponed ends.
 const flushPause = 50 * time.Millisecond
 
 // Flush writes the waiting ends until none is left or ctx ends.
@@ -34,8 +34,8 @@ func (r *Recorder) Age() time.Duration {
 	return max(0, r.Session.Now().Sub(r.waiting[0].Ended))
 }
 
-// noteFailure notes the result of a transaction. Leaving ends for later, because rows are locked,
-// is no failure.
+// noteFailure notes when the transactions began to fail. A postponed end (its rows are locked) is
+// no failure, nor is one end that MySQL refuses.
 func (r *Recorder) noteFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,8 @@ func (r *Recorder) pauseAfterFailure() time.Duration {
 	return r.pause
 }
 
-// isKept reports whether a row that the end of a run needs was locked at the last try.
+// isKept reports whether the last try postponed this end, because the row of its run, job or group
+// was locked.
 func (r *Recorder) isKept(l trip.Launch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

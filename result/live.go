@@ -61,26 +61,26 @@ type stream struct {
 	pending []byte // not in a piece yet
 	at      int64  // offset of pending in the output
 	line    int64  // line ends before pending
-	skipped int64  // bytes left out after pending: until it is empty, all further output is left out
-	left    int64  // line ends in them
+	skipped int64  // bytes left out after pending: until pending is empty, all further output is left out
+	left    int64  // line ends in the skipped bytes
 
 	// Used only by the loop.
 	ticks     int
 	open      trip.Chunk // the last piece
 	unwritten bool       // open may not be in the table yet
-	tail      []span     // the pieces after the head, with the open one
+	tail      []span     // the pieces after the head, including the open one
 	kept      int64      // bytes in tail
 
 	// Guarded by the mutex of Live.
 	tried  bool          // something may have been written
-	flight chan struct{} // closed after the transaction with a piece of this stream; nil without one
+	flight chan struct{} // closed after the transaction that writes a piece of this stream; nil if there is none
 }
 
 // span is the offset and the length of a piece.
 type span struct{ at, n int64 }
 
-// Sink returns a function that takes the output of an attempt as it comes. A silent attempt leaves
-// no trace here.
+// Sink returns a function that takes the output of an attempt as it comes. An attempt without
+// output leaves no trace in Live.
 func (v *Live) Sink(l job.Launch) func([]byte) {
 	var s *stream
 	return func(p []byte) {
@@ -172,7 +172,7 @@ func (v *Live) flush(ctx context.Context) error {
 		return trip.CutChunks(tx, cuts)
 	})
 	if err != nil {
-		return err // unknown too: the next flush overwrites the same pieces
+		return err // also after an unknown commit: the next flush overwrites the same pieces
 	}
 
 	for _, s := range batch {
@@ -181,8 +181,8 @@ func (v *Live) flush(ctx context.Context) error {
 	return nil
 }
 
-// board picks the attempts that have output to write, the oldest first. End waits for these until
-// landed is called.
+// board picks the attempts that have output to write, the oldest first. End waits for these
+// attempts until landed is called.
 func (v *Live) board() (batch []*stream, landed func()) {
 	flight := make(chan struct{})
 	v.mu.Lock()
@@ -293,7 +293,7 @@ func (v *Live) sweep(ctx context.Context) error {
 			return err
 		}
 		if err := v.db.Tx(ctx, func(tx *sql.Tx) error { return trip.DropChunks(tx, stray) }); err != nil {
-			return err // unknown too: the next sweep removes the rest
+			return err // also after an unknown commit: the next sweep removes the rest
 		}
 		v.log.Info("removed live output of ended runs", "runs", len(stray))
 		if len(stray) < sweepBatch {

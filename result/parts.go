@@ -13,13 +13,14 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Parts writes what is kept of large outputs beyond head and tail. It begins when the run has
-// ended, and writes each part in a transaction of its own, so a large output delays no end.
+// Parts writes the middle of large outputs: the kept output between head and tail. It begins when
+// the run has ended, and writes each part in a transaction of its own. So a large output does not
+// delay the end of its run.
 //
 //	temporary file ──part by part──▶ compress ──▶ table output_part
 //
-// The end has announced the parts. If we die before they are written, or MySQL is away for too
-// long, the output has a gap there, and readers see its length.
+// The written end of the run has announced the parts. If we die before they are written, or MySQL
+// is away for too long, the output has a gap there, and readers see the length of the gap.
 type Parts struct {
 	db   *sql.DB
 	log  *slog.Logger
@@ -36,9 +37,9 @@ type Parts struct {
 const (
 	// partsMost bounds the outputs that wait, and with it the temporary files.
 	partsMost = 64
-	// partWriters bounds the parts in memory: each writer holds one, with its compressed form.
+	// partWriters bounds the parts in memory: each writer holds one part and its compressed form.
 	partWriters = 2
-	// partPatience is the time for which an output waits for its end, or for MySQL.
+	// partPatience is how long an output waits until the end of its run is written, or for MySQL.
 	partPatience = 10 * time.Minute
 )
 
@@ -49,8 +50,8 @@ func NewParts(db *sql.DB, log *slog.Logger) *Parts {
 	return p
 }
 
-// Take takes over the rest of an output, before its end is queued. If too many wait already, it
-// removes the rest from the output.
+// Take takes over the rest of an output, before the end of its run is queued. If too many outputs
+// wait already, it removes the rest from the output.
 func (p *Parts) Take(l trip.Launch, o *job.Output) {
 	rest := o.Rest
 	if o.Rest = nil; rest == nil {
@@ -74,7 +75,8 @@ func (p *Parts) Take(l trip.Launch, o *job.Output) {
 	go p.write(l, rest)
 }
 
-// Close takes no more outputs. It waits for those that it has until ctx ends, and then gives them up.
+// Close makes Parts take no more outputs. It waits for the outputs already taken until ctx ends,
+// and then gives them up.
 func (p *Parts) Close(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true
@@ -110,7 +112,7 @@ func (p *Parts) write(l trip.Launch, rest job.Rest) {
 	}
 }
 
-// errPartGone means that nobody wants the parts.
+// errPartGone means that the parts are not needed any more.
 var errPartGone = errors.New("another node has ended the run, or its output was removed")
 
 // Pauses between tries to write a part.
@@ -140,7 +142,8 @@ func (p *Parts) put(ctx context.Context, l trip.Launch, part job.Piece) error {
 	}
 }
 
-// try writes a part once. An unknown commit is an error: writing it again does no harm.
+// try writes a part once. An unknown commit counts as an error: writing the part again does no
+// harm.
 func (p *Parts) try(ctx context.Context, l trip.Launch, part job.Piece) (state trip.PartState, err error) {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()

@@ -22,7 +22,7 @@ import (
 // next look, which then comes soon. Any number of nodes may reap at once, since each change is
 // guarded by owner and launch.
 //
-// If a prepared run is missed here, it becomes overdue, and any node starts it.
+// If the reaper misses a prepared run, the run becomes overdue, and any node starts it.
 type Reaper struct{ ReaperConfig }
 
 // ReaperConfig is what a reaper works with.
@@ -42,8 +42,8 @@ func NewReaper(cfg ReaperConfig) *Reaper { return &Reaper{cfg} }
 const (
 	reapPeriod = 2 * time.Second
 	// leftPeriod is the longest pause after a look that met locked rows. The pause is random: with
-	// a fixed one, each look could meet the start of a job that is due every two seconds, which
-	// locks its row.
+	// a fixed pause, each look could come just when a job that is due every two seconds starts, and
+	// a start locks the job's row.
 	leftPeriod   = reapPeriod / 4
 	reapBatch    = 200
 	releaseBatch = 800
@@ -69,14 +69,14 @@ func (r *Reaper) Run(ctx context.Context) error {
 	})
 }
 
-// Reap makes one look. It returns the number of ended runs, and reports whether some are left
-// because their rows were locked.
+// Reap looks for dead sessions once. It returns the number of ended runs, and reports whether some
+// runs are left because their rows were locked.
 //
 // A session without a row is dead for good: its row is committed before it claims anything, and its
 // number is never used again.
 func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
-	// Owners first, sessions second. The other way round, a session that registers between
-	// the two reads would look dead.
+	// Read the owners first and the sessions second. The other way round, a session that registers
+	// between the two reads would look dead.
 	reader := r.DB.Reader(ctx)
 	owners, err := trip.Owners(reader)
 	if err != nil || len(owners) == 0 {
@@ -205,7 +205,7 @@ func (r *Reaper) logLost(node string, ends []trip.End, runs []trip.Held, specs m
 }
 
 // lost returns the ends of runs whose node is gone, and the definitions of their jobs. If the job
-// allows a retry, it is due at once.
+// allows a retry, the retry is due at once.
 func (r *Reaper) lost(ctx context.Context, runs []trip.Held) ([]trip.End, map[int64]*job.Spec, error) {
 	jobs := map[int64]bool{}
 	for i := range runs {

@@ -14,7 +14,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Session is the life of the node process whose runs end.
+// Session is the session whose runs end: one life of a node process.
 type Session interface {
 	Number() trip.Owner
 	Now() job.Micros        // the clock of MySQL
@@ -31,7 +31,7 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// Names returns the full name of a job for the log. A nil one knows only ids.
+// Names returns the full name of a job for the log. A nil Names knows only ids.
 type Names func(jobID int64) string
 
 func (n Names) of(jobID int64) string {
@@ -54,7 +54,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	waiting []trip.End
 	urgent  bool                 // a waiting end lets another run begin
-	kept    map[trip.Launch]bool // the row of the run, or of its job, was locked at the last try
+	kept    map[trip.Launch]bool // ends that the last try postponed: the row of the run, job or group was locked
 	failing time.Time            // start of the current series of failed transactions; zero: the last one succeeded
 	pause   time.Duration        // after the last transaction, if it failed
 	signal  loop.Wake            // wakes Run
@@ -64,7 +64,7 @@ type Recorder struct {
 
 const (
 	finishBatch = 800
-	// gather is the time that an end waits for others to share its transaction.
+	// gather is the time for which an end waits for other ends to share its transaction.
 	gather = 10 * time.Millisecond
 )
 
@@ -141,7 +141,6 @@ func (r *Recorder) await(ctx context.Context) error {
 		n, urgent := len(r.waiting), r.urgent
 		r.mu.Unlock()
 
-		// n >= finishBatch {
 		if urgent || n >= finishBatch {
 			return nil
 		}
@@ -211,7 +210,7 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	}
 
 	others, err := r.finishAlone(ctx, ends)
-	if sql.IsLockWait(err) { // a run's row is locked: the second way skips locked rows
+	if sql.IsLockWait(err) { // a run's row is locked: the transaction below skips locked rows
 		others, err = ends, nil
 	}
 	if err == nil && len(others) > 0 {
@@ -285,7 +284,7 @@ func launchesOf(ends []trip.End) []trip.Launch {
 	return out
 }
 
-// settled removes written ends from the queue, and moves blocked ones to its end.
+// settled removes written ends from the queue, and moves postponed ends to the back of the queue.
 func (r *Recorder) settled(written, later []trip.End) {
 	gone, last := make(map[trip.Launch]bool, len(written)), make(map[trip.Launch]bool, len(later))
 	for i := range written {

@@ -24,17 +24,18 @@ import (
 //
 //	look at jobs ──▶ cut of a job ──▶ list ──▶ archive command ──▶ delete ──▶ rest
 //
-// A batch must still agree with the rules when it is deleted. If they have changed since it was
-// listed, it stays, although the archive may have it already, and the new rules apply to the jobs
-// that are left.
+// The transaction that deletes a batch checks that the rules have not changed since the batch was
+// listed. If they have, the batch stays, although the archive may have it already. The new rules
+// then apply to this job and the following ones.
 //
 // If we die between the archive and the delete, or if the commit is unknown, the next look hands
-// over the remaining records again. So the archive gets each record at least once, and recognises
-// repeated ones by the run's id.
+// over the remaining records again. So the archive gets each record at least once, and can
+// recognise repeated records by the run's id.
 //
-// A refused record may be bad itself, so the next job has its turn. If several jobs in a row are
-// refused, the archive is at fault. The round then ends, and the next one begins after the last of
-// the refused jobs, so that a bad job cannot block the rest for good.
+// If the archive refuses a record, the record itself may be bad, so the Retainer goes on with the
+// next job. If it refuses records of several jobs in a row, the archive is at fault. The round then
+// ends, and the next one begins after the last of the refused jobs, so that a bad job cannot block
+// the rest for good.
 type Retainer struct {
 	RetainerConfig
 
@@ -44,7 +45,7 @@ type Retainer struct {
 	row    int           // consecutive jobs whose records the archive refused
 	looked time.Duration // spent on looking at jobs in this round
 	owed   time.Duration // spent on small batches since the last rest
-	held   time.Time     // the chore is ours for choreHold from here, at least
+	held   time.Time     // the chore is ours until choreHold after this time, at least
 }
 
 // RetainerConfig is what a retainer works with.
@@ -224,7 +225,7 @@ func (r *Retainer) cut(ctx context.Context, j *read.KeptJob, keep job.Keep) (c r
 		c.Surely = max(c.Surely, due)
 	}
 
-	c.Due = max(c.Ended, c.Surely) // nothing ends before it is due
+	c.Due = max(c.Ended, c.Surely) // a run never ends before it is due
 	return c, nil
 }
 
@@ -278,7 +279,7 @@ func (r *Retainer) batch(
 	if err != nil {
 		return 0, 0, err
 	}
-	next := c.To // the records that stay before it are not read again
+	next := c.To // records due earlier that stay are not read again
 	if len(runs) == most {
 		next = runs[most-1].Due // others may be due at the same instant
 	}
@@ -292,7 +293,7 @@ func (r *Retainer) batch(
 		return 0, 0, err
 	}
 
-	// Once a change of the rules or of the job is answered, no batch follows the old ones.
+	// Once a change of the rules or of the job is answered, no batch is deleted by the old rules.
 	hold := func(tx *sql.Tx) error {
 		if err := trip.HoldRules(tx, j.App, rules); err != nil {
 			return err
@@ -314,7 +315,7 @@ func (r *Retainer) batch(
 		})
 	}
 	if err != nil {
-		return 0, 0, err // unknown too: the next round reads the result
+		return 0, 0, err // also after an unknown commit: the next round reads the result
 	}
 
 	r.done.Removed += int64(len(runs))
@@ -331,7 +332,7 @@ func largeOf(runs []trip.OldRun) (ids []int64) {
 	return ids
 }
 
-// noParts is the largest output that surely has no parts.
+// noParts is the largest size at which an output surely has no parts.
 const noParts = 64 << 10
 
 // dropParts removes the parts of some outputs in small transactions.
@@ -379,8 +380,8 @@ func (r *Retainer) hold(ctx context.Context) error {
 	return err
 }
 
-// restLater rests after small batches (many jobs with few old records each). The rest is as long in
-// all as after large batches, in pieces of a useful length.
+// restLater is like rest, for small batches (many jobs with few old records each). It adds up their
+// durations, and rests once the rest is at least restLeast long.
 func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 	if r.owed += took; rest*r.owed >= restLeast {
 		r.rest(ctx, r.owed)

@@ -52,8 +52,8 @@ func OpenSpool(dir string) (*Spool, error) {
 
 // Close releases the folder.
 func (s *Spool) Close() {
-	// Closing the file alone would not do: a command that is just being forked has it open for a
-	// moment longer.
+	// Closing the file alone may not release the lock at once: a command that is just being forked
+	// has the file open for a moment longer.
 	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
 	s.lock.Close()
 }
@@ -105,7 +105,7 @@ func (s *Spool) Save(recorders ...*Recorder) (int, error) {
 }
 
 // Load reads the ends that an earlier process has spooled. It skips lines that were torn by a crash
-// or that only another version understands; torn reports that it did.
+// or that only another version understands; torn reports whether it skipped lines.
 func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {

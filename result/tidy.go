@@ -20,8 +20,9 @@ import (
 // Tidier removes expired rows: requests with their keys and answers, audit lines, notes of ends,
 // and counts of starts. The Retainer removes runs.
 //
-// It works in small batches outside the trip of runs, and all of it may be late. While due times
-// are overdue it waits, for a minute at most. Only the first node of the cluster does it.
+// It works in small batches outside the trip of runs, and none of its work is urgent. While due
+// times are overdue it waits, for a minute at most. Only the first node of the cluster does this
+// work.
 type Tidier struct {
 	TidierConfig
 
@@ -42,9 +43,9 @@ type TidierConfig struct {
 	Log     *slog.Logger
 }
 
-// Lookout knows what there was to do a moment ago. It reports false when it does not know.
+// Lookout knows which work was waiting a moment ago. It reports false when it does not know.
 type Lookout interface {
-	Behind() bool   // due times are overdue, so that chores had better wait
+	Behind() bool   // due times are overdue, so chores should wait
 	NoLimits() bool // no app has limits
 }
 
@@ -56,7 +57,7 @@ const (
 	// calmPeriod is the pause after a look that found less than a full batch: an idle cluster has
 	// few queries.
 	calmPeriod = 10 * time.Second
-	// tidyRuns bounds the batches of one kind in a look; the next look does the rest.
+	// tidyRuns bounds the batches of one kind of rows in a look; the next look does the rest.
 	tidyRuns  = 20
 	tidyBatch = 500
 	// tidyPatience bounds the time for which overdue due times postpone a look.
@@ -68,8 +69,8 @@ const (
 	RequestsKept = 24 * time.Hour
 	// NotesKept is the time for which a follower of ends may pause without missing any.
 	NotesKept = 6 * time.Hour
-	// notesHeld bounds the life of notes that are not counted for the output of apps yet. After it
-	// the notes are removed, and a look at all runs counts the output.
+	// notesHeld bounds the life of notes that are not counted for the output of apps yet. After
+	// that time the notes are removed, and the output is counted by a scan of all runs.
 	notesHeld = 24 * time.Hour
 	// startsKept is the lifetime of counts of starts, longer than the minute of the limit.
 	startsKept = 3 * time.Minute
@@ -164,7 +165,7 @@ func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 
 func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) {
 	n, err := audit.Drop(ctx, t.DB.DB, before, tidyBatch)
-	if sql.IsDenied(err) { // the recommended setup: migrate removes the lines, and doctor warns if it does not
+	if sql.IsDenied(err) { // as in the recommended setup: migrate removes the lines, and doctor warns if it does not
 		t.denied, err = time.Now(), nil
 	}
 	return n, err
@@ -196,7 +197,7 @@ func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool
 }
 
 // dropStarts removes some counts before the first second or after the last one, and returns their
-// number. Counts in the future remain from before MySQL's clock was put back.
+// number. Counts in the future come from the time before MySQL's clock was put back.
 func dropStarts(ctx context.Context, db *sql.DB, before, behind int64, limit int) (removed int, err error) {
 	const query = `
 		DELETE FROM app_start

@@ -12,8 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// together are ends that affect other runs: a run waits for them, they hold a slot, or they have a
-// retry.
+// together holds ends that affect other runs: another run waits for the ended run, or that run
+// holds a slot or has a retry.
 type together struct {
 	ends    []trip.End
 	endings map[trip.Launch]trip.Ending // ends whose rows are still ours
@@ -21,7 +21,7 @@ type together struct {
 	free    map[int64]bool              // jobs that we have locked, or that are gone
 
 	write []trip.End // the ends to write
-	busy  []trip.End // ends left for later: another transaction has locked their rows
+	busy  []trip.End // postponed ends: another transaction has locked their rows
 	woken int
 }
 
@@ -37,7 +37,7 @@ type finisher struct {
 
 // finish writes the ends and the next attempts, and wakes the runs that come next, all in one
 // transaction. Then it calls sets: done are the ends that are written, by us or by another owner;
-// busy are left for later, because a row that they need is locked.
+// busy are the ends that it postpones, because a row that they need is locked.
 func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, busy []trip.End)) error {
 	var t *together
 	write := func(tx *sql.Tx) error {
@@ -69,7 +69,7 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 	return err
 }
 
-// done returns the ends that are not left for later.
+// done returns the ends that are not postponed.
 func (t *together) done() []trip.End {
 	left := make(map[trip.Launch]bool, len(t.busy))
 	for i := range t.busy {

@@ -77,8 +77,8 @@ func (r *Trimmer) Run(ctx context.Context) error {
 }
 
 // Look counts new output and removes surplus output, if this node has the chore. It counts only up
-// to the latest note of the previous look, a minute ago, because a note may be committed after one
-// with a higher id. It reports whether there is more to do.
+// to the latest note that the previous look has seen, a minute ago, because a note may be committed
+// after a note with a higher id. It reports whether there is more to do.
 func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if !r.Session.Fresh() || r.Lookout.NoLimits() {
 		return false, loop.ErrSkipped
@@ -123,14 +123,15 @@ func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// begin starts to count whatever is not counted yet: notes of ends, if this has not begun, and apps
-// with a new limit. It forgets the sums of apps without a limit.
+// begin starts to count whatever is not counted yet: the notes of ends, if nobody follows them yet,
+// and apps with a new limit. For apps without a limit, it resets the scan for earlier runs.
 func (r *Trimmer) begin(ctx context.Context, limits []trip.OutputLimit, upto int64) (trip.OutputSums, error) {
 	sums, err := trip.ReadOutputSums(r.DB.Reader(ctx))
 	if err != nil {
 		return sums, err
 	}
-	// The counted note may be gone, but ids never fall, except if rows were removed by hand.
+	// The last counted note may have been removed, but ids never fall, unless rows were removed by
+	// hand.
 	ahead := sums.Upto > r.latest && r.latest > 0
 	apps := appsOf(limits)
 	complete := true
@@ -154,7 +155,7 @@ func (r *Trimmer) begin(ctx context.Context, limits []trip.OutputLimit, upto int
 		return trip.CountApps(tx, apps)
 	})
 	if err != nil {
-		return sums, err // unknown too: the next look reads the result
+		return sums, err // also after an unknown commit: the next look reads the result
 	}
 	return trip.ReadOutputSums(r.DB.Reader(ctx))
 }
@@ -179,7 +180,7 @@ func (r *Trimmer) count(
 			return err
 		})
 		if err != nil {
-			return 0, err // unknown too: the row has the last note counted
+			return 0, err // also after an unknown commit: the row has the last note counted
 		}
 		from = counted
 		restAfter(ctx, time.Since(page), r.Lookout)
@@ -263,7 +264,7 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 			return false, nil // the next look reads the new state
 		}
 		if err != nil {
-			return false, err // unknown too: the next look reads the result
+			return false, err // also after an unknown commit: the next look reads the result
 		}
 		runs, bytes = runs+len(old), bytes+gone
 		restAfter(ctx, time.Since(began), r.Lookout)

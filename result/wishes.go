@@ -15,7 +15,7 @@ type WishesConfig struct {
 	DB        *sql.DB
 	Session   Session
 	Executing Killer
-	Wake      loop.Wake // this node has written a wish itself
+	Wake      loop.Wake // up when this node has written a wish itself
 	Log       *slog.Logger
 }
 

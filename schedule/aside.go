@@ -12,11 +12,12 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// asidePause is the rest of a run after MySQL has refused its start because of values in its rows.
-// It would be refused again at once.
+// asidePause is how long a run rests after MySQL has refused its start because of a value in some
+// row. An immediate second try would be refused again.
 const asidePause = 30 * time.Second
 
-// aside remembers refused runs that are in no set of this node, so looks skip them for a while.
+// aside remembers runs whose start MySQL has refused. The look for overdue runs skips them for a
+// while.
 type aside struct {
 	mu    sync.Mutex
 	until map[int64]job.Micros // by run
@@ -42,8 +43,8 @@ func (a *aside) rests(run int64, now job.Micros) bool {
 	return is && now < until
 }
 
-// decideHalves decides on runs in one transaction. If MySQL refuses a value in some row, it tries
-// both halves, until the bad run is alone. It sets that run aside.
+// decideHalves decides on runs in one transaction. If MySQL refuses a value in some row,
+// decideHalves tries each half by itself, until the bad run is alone. It sets that run aside.
 func (s *Starter) decideHalves(
 	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
 ) ([]verdict, error) {
@@ -66,8 +67,9 @@ func (s *Starter) decideHalves(
 	return append(one, two...), errors.Join(failed, err)
 }
 
-// writeHalves claims jobs in one transaction. If MySQL refuses a value in some row, it tries both
-// halves, until the bad job is alone. That job gets no due times until it is edited.
+// writeHalves claims jobs in one transaction. If MySQL refuses a value in some row, writeHalves
+// tries each half by itself, until the bad job is alone. That job gets no due times until it is
+// edited.
 func (c *Claimer) writeHalves(ctx context.Context, plans []plan, now job.Micros) error {
 	err := c.write(ctx, plans, now)
 	switch {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// backfillBatch is the number of backfills that one look feeds.
+	// backfillBatch is the most backfills to which one look gives runs.
 	backfillBatch = 100
-	// backfillLooks bounds the due times that one look checks for an earlier success.
+	// backfillLooks bounds how many due times of a backfill one look checks for an earlier success.
 	backfillLooks = 1000
-	// backfillSpread bounds the due times between the oldest run of a backfill that has not ended
-	// and its cursor: a look counts the live runs in that range.
+	// backfillSpread is the most due times between a backfill's oldest live run and its cursor.
+	// Each look counts the live runs in that range, so the range must stay short.
 	backfillSpread = 2000
 )
 
@@ -29,7 +29,7 @@ type meal struct {
 
 // feed gives backfills their next runs, up to the number that may be alive at once. The rows hold
 // all the state: a look counts the live runs and moves the cursor. Two looks at the same time are
-// safe, because both expect the old cursor.
+// safe: the second one finds the cursor moved and writes nothing.
 func (c *Claimer) feed(ctx context.Context, now job.Micros) error {
 	if !c.Session.Fresh() || c.Most <= c.Prepared.Len() {
 		return nil
@@ -74,7 +74,7 @@ func (c *Claimer) learnFor(ctx context.Context, hungry []trip.Hungry) error {
 	return c.learn(ctx, candidates)
 }
 
-// serve computes the next due times of a backfill; nil: nothing changes.
+// serve computes the next due times of a backfill. It returns nil if nothing changes.
 func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*meal, error) {
 	m := &meal{Hungry: *h, before: h.NextDue}
 	m.Updated = now
@@ -85,10 +85,10 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 
 	d, ok := c.Definitions.Get(h.JobID, h.Version)
 	if !ok || d.Err != nil || !d.admits(c.Labels) {
-		return nil, nil // it continues once its job can be read, on a node that may run it
+		return nil, nil // the backfill goes on once the job can be read, on a node that may run it
 	}
 	if !c.Limits.mayFeed(d.Spec.App, now) {
-		return nil, nil // it continues when its app may start more runs
+		return nil, nil // the backfill goes on when its app may start more runs
 	}
 
 	m.rank = d.Spec.Priority
@@ -123,13 +123,13 @@ func (c *Claimer) serve(ctx context.Context, h *trip.Hungry, now job.Micros) (*m
 	return m, nil
 }
 
-// choose takes up to most due times from the cursor on, and moves the cursor past them.
+// choose takes at most `most` due times from the cursor on, and moves the cursor past them.
 func (m *meal) choose(r sql.Reader, s job.Schedule, most int) error {
 	if spread := s.Count(m.DoneTo.Time(), (m.NextDue - 1).Time()); spread > backfillSpread {
 		return nil
 	}
 
-	first := m.NextDue - 1 // the cursor need not be a due time any more: the job may have been edited
+	first := m.NextDue - 1 // after an edit of the job, the cursor may be no due time
 	for looks := 0; len(m.dues) < most && looks < backfillLooks; {
 		var dues []job.Micros
 		for at := first; len(dues) < most; {
@@ -206,7 +206,7 @@ func (c *Claimer) writeMeals(ctx context.Context, meals []meal, now job.Micros) 
 			}
 			return trip.Insert(tx, c.Session.Number(), claimed)
 		},
-		// As with a claim, the runs of an unknown end are not looked up: they become overdue.
+		// As in a claim, nobody looks up the runs of an unknown commit: they become overdue.
 		Settle: func(*sql.Tx) error { claimed = nil; return nil },
 		Sets:   func() { c.Prepared.Add(claimed) },
 	})

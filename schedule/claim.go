@@ -16,7 +16,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// ClaimerConfig is what a claimer works with.
+// ClaimerConfig configures a Claimer.
 type ClaimerConfig struct {
 	DB          *sql.DB
 	Exclusion   *lock.Exclusion
@@ -26,7 +26,7 @@ type ClaimerConfig struct {
 	Stops       *Stops // pauses
 	Limits      *Limiter
 	Lookout     Lookout
-	Starter     *Starter // starts runs that are due when they are claimed; a nil one starts none
+	Starter     *Starter // starts runs that are already due when claimed; nil: the claimer starts none
 	Log         *slog.Logger
 
 	LookAhead time.Duration     // runs are made at most this far ahead of now
@@ -34,9 +34,9 @@ type ClaimerConfig struct {
 	Most      int               // the most prepared runs that this session holds
 	Node      string            // name of this node, for the audit
 
-	// Wake makes the next look come at once, as the first of a round. It is for changes that may set
-	// a cursor into the past, such as the end of a pause. If the node dies before that look, another
-	// node's round makes up for it within a minute.
+	// Wake makes the next look come at once and begin a new round (see round). It is sent after a
+	// change that may move a cursor into the past, such as the end of a pause. If the node dies
+	// before that look, a round of another node finds the cursor within a minute.
 	Wake loop.Wake
 }
 
@@ -48,9 +48,9 @@ type Claimer struct {
 	slow    *slowLane
 	skips   *skipLog
 	round   round
-	left    atomic.Bool // a look left due times unclaimed, which may be older than the next mark
+	left    atomic.Bool // a look left due times unclaimed; they may be older than the next mark of round
 	backlog bool        // the last look found more than one batch
-	fed     int64       // the id after which the next look at backfills continues; zero: from the first
+	fed     int64       // the next look at backfills goes on after this id; zero: from the first
 }
 
 // NewClaimer returns a claimer. The caller runs it.
@@ -62,7 +62,8 @@ func NewClaimer(cfg ClaimerConfig) *Claimer {
 // the jobs' rows for longer.
 const claimBatch = 800
 
-// claim makes one look, and returns the number of jobs that it found.
+// claim makes one look: it claims due times of the jobs in one slice. It returns the number of jobs
+// that it found.
 func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (found int, err error) {
 	room := c.Most - c.Prepared.Len()
 	stops, known := c.Stops.now()
@@ -143,9 +144,9 @@ type plan struct {
 	grouped   bool  // its runs take slots of a group
 }
 
-// compute plans the claims of candidates. It skips a candidate that was edited just now, whose
-// definition is not cached: the next look finds it again. A candidate with an expensive schedule
-// goes to the slow lane.
+// compute plans the claims of candidates. It skips a candidate whose definition is not cached,
+// because somebody has just edited the job: the next look finds it again. A candidate with an
+// expensive schedule goes to the slow lane.
 func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now job.Micros) []plan {
 	plans := make([]plan, 0, len(candidates))
 	for _, candidate := range candidates {
@@ -171,7 +172,8 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 	return plans
 }
 
-// plan computes the due times of a candidate. They are invalid if the work is used up.
+// plan computes the due times of a candidate. They are invalid if work is used up: the caller
+// checks work.Err.
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {
@@ -200,7 +202,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 		return nil
 	}
 
-	now = max(now, c.Session.Now()) // with a slow link to MySQL the look took long, and its reading of the clock is old
+	now = max(now, c.Session.Now()) // with a slow link to MySQL the look took long, so the caller's now is old
 	runs := c.mint(plans, now)
 	ids := make([]int64, len(plans))
 	for i := range plans {
@@ -210,7 +212,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 	at := c.Starter.newDirect(plans, runs, now)
 	defer at.giveBack()
 	if ending := at.jobsOf(runs); len(ending) > 0 {
-		c.Starter.Ends.Push(ctx, ending) // as before each start
+		c.Starter.Ends.Push(ctx, ending) // known ends are written first, as before each start
 	}
 
 	var (
@@ -248,9 +250,9 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 			}
 			return trip.Insert(tx, trip.NoOwner, idle)
 		},
-		// After an unknown end, the prepared runs are not looked up. If the claim was applied, they
-		// become overdue and any node with a free slot starts them. The started runs must be looked
-		// up.
+		// After an unknown commit, nobody looks up the prepared runs. If the claim was applied,
+		// they become overdue and any node with a free slot starts them. The started runs must be
+		// looked up, because nobody takes over an executing run.
 		Settle: func(tx *sql.Tx) error { claimed = nil; return at.settle(tx) },
 		// If we die before this, the prepared runs become overdue two seconds after their due
 		// times: see overdue.go. The started runs execute for a dead session, and end lost.
@@ -263,8 +265,8 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 	return err
 }
 
-// asRead returns the plans of jobs that have not changed since they were read (rule C). It splits
-// their runs into runs for this session and idle runs for other nodes.
+// asRead returns the plans of jobs that have not changed since they were read. It splits their runs
+// into runs for this session and idle runs for other nodes.
 func asRead(plans []plan, runs [][]trip.Run, jobs map[int64]*trip.Job) (kept []*plan, own, idle []trip.Run) {
 	for i := range plans {
 		p := &plans[i]
@@ -283,7 +285,8 @@ func asRead(plans []plan, runs [][]trip.Run, jobs map[int64]*trip.Job) (kept []*
 	return kept, own, idle
 }
 
-// writeJobs writes everything of the plans except the runs. The rows of the jobs must be unchanged.
+// writeJobs writes everything of the plans except the runs. The transaction has locked the rows of
+// the jobs, and they are as they were read.
 func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begun, now job.Micros) error {
 	cursors := make([]trip.Cursor, len(plans))
 	var counted []trip.Counted
@@ -320,9 +323,9 @@ func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begu
 	return trip.InsertCounted(tx, counted, now)
 }
 
-// mint makes the runs of all plans, even of plans that will be dropped: ids are plenty. A run whose
-// due time has passed gets due_now = now. Otherwise it would be overdue at once, and other nodes
-// would take it before this node can start it.
+// mint makes the runs of all plans. Some plans may be dropped later, but ids are plenty. A run
+// whose due time has passed gets due_now = now. Otherwise it would be overdue at once, and other
+// nodes would take it before this node can start it.
 func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 	n := 0
 	for i := range plans {

@@ -15,8 +15,8 @@ import (
 
 const (
 	claimPeriod = 500 * time.Millisecond
-	// neglect is the delay after which any session claims a due time: the session with that share
-	// seems not to.
+	// neglect is how late a due time must be before any session claims it. Until then it is left to
+	// the session that has its share.
 	neglect = time.Second
 	// lanes is the number of parts of a backlog that are claimed in parallel.
 	lanes = 2
@@ -46,7 +46,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 		now := c.Session.Now()
 		c.reach.adapt(c.LookAhead, c.Prepared.Len(), c.Most)
 		if wait = claimPeriod; !c.round.due(now) && c.Lookout.NothingToClaim(now.Add(c.LookAhead)) {
-			continue // changes on this node wake this loop, and changes on others are seen a moment later
+			continue // a change on this node wakes the loop; the lookout sees changes on others a moment later
 		}
 		more, err := c.look(ctx, now)
 		if err != nil && ctx.Err() == nil {
@@ -89,8 +89,8 @@ func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err erro
 }
 
 // claimIn claims one batch of a slice, and reports whether there is more. During a backlog it
-// claims parts of the slice in parallel, several batches each: MySQL works on one part while this
-// node computes the others.
+// claims parts of the slice in parallel, several batches each. MySQL then works on one part while
+// this node computes the others.
 func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice) (more bool, err error) {
 	if slice.FromHash >= slice.ToHash {
 		return false, nil
@@ -116,7 +116,7 @@ func (c *Claimer) claimIn(ctx context.Context, now job.Micros, slice trip.Slice)
 	return c.backlog, errors.Join(failed...)
 }
 
-// claimOn claims batches of a slice until a batch is not full or the turn is over, and reports
+// claimOn claims batches of a slice until a batch is not full or laneTurn has passed. It reports
 // whether there is more.
 func (c *Claimer) claimOn(ctx context.Context, slice trip.Slice) (more bool, err error) {
 	for over := c.Session.Now().Add(laneTurn); ; {
@@ -128,13 +128,13 @@ func (c *Claimer) claimOn(ctx context.Context, slice trip.Slice) (more bool, err
 	}
 }
 
-// shareOf returns the hashes of a session's share, for all times. If sessions count each other
-// differently for a moment, their shares overlap or leave a gap. That is harmless: claims are
+// shareOf returns the hashes of a session's share, without bounds of time. If sessions count each
+// other differently for a moment, their shares overlap or leave a gap. That is harmless: claims are
 // guarded, and a due time in a gap is claimed once it is late.
 func shareOf(s Session) trip.Slice {
 	index, of := s.Share()
 	if index < 0 || of <= 0 {
-		return trip.Slice{} // it has not seen the other sessions yet, or takes no work
+		return trip.Slice{} // the session has not seen the others yet, or takes no work
 	}
 	return trip.Slice{FromHash: index * job.Hashes / of, ToHash: (index + 1) * job.Hashes / of}
 }
@@ -164,7 +164,7 @@ func otherShares(s Session) []trip.Slice {
 	return out
 }
 
-// turn numbers the looks in step for all sessions, so two sessions never look at the same foreign
-// share at a time. Otherwise all sessions that finish a backlog early would compete for the rows of
-// the slowest one, and delay it.
+// turn numbers the looks by MySQL's clock, so all sessions have the same number at a time. Two
+// sessions then never look at the same foreign share at once. Otherwise all sessions that finish a
+// backlog early would compete for the rows of the slowest one, and delay it.
 func turn(now job.Micros) int { return int(now.Time().UnixMicro() / claimPeriod.Microseconds()) }

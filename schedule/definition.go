@@ -73,7 +73,7 @@ func NewDefinitions() *Definitions {
 			delete(d.latest, v.job)
 		}
 	}
-	d.cache, _ = simplelru.NewLRU(maxBytes/overhead, forget) // it fails only for a size of zero or less
+	d.cache, _ = simplelru.NewLRU(maxBytes/overhead, forget) // NewLRU fails only for a size of zero or less
 	return d
 }
 
@@ -127,7 +127,8 @@ func (d *Definitions) Put(read trip.Definition) *Definition {
 	return compiled.Definition
 }
 
-// compile never fails: an invalid definition must affect only its own job.
+// compile never fails. It keeps errors and panics in the Definition, because an invalid definition
+// must affect only its own job.
 func compile(text string, calendars []*job.Calendar) (d *Definition) {
 	defer func() {
 		if r := recover(); r != nil {

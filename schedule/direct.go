@@ -6,10 +6,10 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// If a due time has come when it is claimed, the claim starts it in the same transaction. This
-// costs less than two thirds of a separate claim and start. It is only for runs that start at once.
-// All other runs are prepared, and the starter judges them: runs that wait, are refused, or take a
-// slot of a group.
+// A due time may already have passed when it is claimed. Then the claim also starts its run, in the
+// same transaction. This costs less than two thirds of a separate claim and start. It works only
+// for runs that start at once. A run that must wait, is refused, or takes a slot of a group becomes
+// prepared, and the starter judges it.
 
 // direct holds the runs that one claim starts at once.
 type direct struct {
@@ -102,7 +102,7 @@ func (d *direct) decide(
 
 	for _, v := range judge(ripe, s) {
 		if v.action == start && !v.takes && !v.alone && len(v.supersedes) == 0 {
-			v.run.DueNow = v.run.Due // the true due time, which now is safe: no node takes over an executing run
+			v.run.DueNow = v.run.Due // the true due time is safe here: no node takes over an executing run
 			d.verdicts = append(d.verdicts, v)
 		} else {
 			prepare = append(prepare, v.run)
@@ -141,7 +141,7 @@ func (d *direct) apply(now job.Micros) {
 	}
 }
 
-// giveBack gives the reserved slots back: the executing set counts the runs now.
+// giveBack gives the reserved slots back: by now the executing set counts the started runs.
 func (d *direct) giveBack() {
 	if d.room > 0 {
 		d.starter.unreserve(d.room)

@@ -14,13 +14,13 @@
 // A prepared run is a lease of seconds. If its owner dies, hangs or loses its link, the run becomes
 // overdue, and any node with a free slot starts it. That transaction raises the claim count, so the
 // first owner's start changes no row. Prepared runs need no other recovery: after a claim with an
-// unknown end, a node simply forgets the runs.
+// unknown commit, a node simply forgets the runs.
 //
 // # Waiting
 //
-// job.running names the run that has the turn of its job. It executes, or was woken and goes next,
-// or waits for a slot of its group as the first run of its job. Other runs of the job are skipped,
-// replace it, or wait in the line of the job.
+// job.running names the run that has the turn of its job. This run executes, or was woken and goes
+// next, or waits for a slot of its group as the first run of its job. Other runs of the job are
+// skipped, replace it, or wait in the line of the job.
 //
 // A waiting run has state waiting and no owner; due_now is its place in the line (see package trip).
 // In its own transaction it marks the run that it waits for as awaited, so an end of that run either

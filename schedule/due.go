@@ -26,9 +26,9 @@ type counted struct {
 const maxRuns = 100
 
 // dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is
-// misfired if it is older than the job's patience, or passed before the job was resumed. Misfired
-// due times are counted in one record, except for the latest ones that the misfire policy starts
-// late.
+// misfired if it is older than misfire.after of the job, or passed before the job was resumed. The
+// misfire policy may start the latest misfired due times late. The others are counted in one
+// record.
 func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumption, now, horizon job.Micros) dueTimes {
 	var d dueTimes
 	if cursor == 0 {
@@ -96,7 +96,7 @@ func startsLate(spec *job.Spec, s job.Schedule, due, now job.Micros) bool {
 	}
 
 	switch spec.Misfire.Policy {
-	case job.MisfireLatest: // it is the latest if no later due time has passed
+	case job.MisfireLatest: // a due time is the latest if no later one has passed
 		later, ok := next(s, due)
 		return !ok || later > now
 	case job.MisfireAll:

@@ -25,7 +25,7 @@ func (s *Starter) GiveBack(ctx context.Context) error {
 			}
 			return nil
 		},
-		// If it was not applied, the runs become overdue.
+		// If the commit was not applied, the runs become overdue.
 		Settle: func(*sql.Tx) error { return nil },
 		Sets:   s.Prepared.Forget,
 	})

@@ -8,14 +8,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// A run that no living node may run stays idle, and starts once there is a node for it. It ends
-// missed when the rules of its job would no longer start it, and skipped while its app is paused,
-// like runs of other jobs. Manual runs have no such end, because no later due time replaces them.
+// A run that no living node may run stays idle until there is a node for it. A run of the schedule
+// ends missed once its job's rules would no longer start it. It ends skipped if it is due while its
+// app is paused, as on any node. Manual runs wait without limit, because no later due time replaces
+// them.
 
-// homeless returns the runs for other nodes that must end: no living node may run them, and it is
-// too late.
+// homeless returns the runs among others that must end now. No living node may run them, and they
+// are too late, or a stop ends them.
 func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micros) (out []trip.Held) {
-	share := shareOf(s.Session) // one node for each run is enough
+	share := shareOf(s.Session) // each node ends only the runs in its share: so one node ends each run
 	runs := make([]trip.Run, len(others))
 	for i := range others {
 		runs[i] = others[i].Run
@@ -34,8 +35,8 @@ func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micr
 	return out
 }
 
-// homelessOnes returns the runs that no node may run and that must end, by the latest definitions
-// that the node knows.
+// homelessOnes returns the runs that must end because no living node may run them. It goes by the
+// latest definitions that the node has cached.
 func (s *Starter) homelessOnes(
 	ctx context.Context, runs []trip.Run, stops []trip.Stop, now job.Micros,
 ) map[lateRun]bool {
@@ -70,8 +71,8 @@ func admittedBy(d *Definition, peers []map[string]string) bool {
 	return false
 }
 
-// stopped reports whether a due run of the schedule ends because of a stop, whichever node looks at
-// it.
+// stopped reports whether a stop ends a due run of the schedule. The answer is the same on all
+// nodes.
 func stopped(r *trip.Run, stops []trip.Stop, now job.Micros) bool {
 	if r.Kind != trip.Schedule || r.DueNow > now {
 		return false

@@ -49,8 +49,8 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 			taken = atLaunches(idle, got)
 			return err
 		},
-		// As with a claim, an unknown end is not looked up: runs that were taken and are in no set
-		// become overdue.
+		// As in a claim, nobody looks up the runs of an unknown commit. If they were taken, they
+		// are in no set, and become overdue.
 		Settle: func(*sql.Tx) error { taken = nil; return nil },
 		Sets:   func() { c.Prepared.Add(taken) },
 	})
@@ -59,14 +59,14 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 }
 
 // ours returns the idle runs that this session should take: runs in its share, and runs of jobs
-// that only some nodes may run, including this node. The owner of such a job's share may be a node
-// that may not run it.
+// that only some nodes may run, including this node. For such jobs the share does not count,
+// because its node may not be allowed to run them.
 func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []trip.Held) {
 	share := shareOf(c.Session)
 	for _, h := range found {
 		d := defs[h.JobID]
 		if d == nil || !d.admits(c.Labels) {
-			continue // a run of a deleted job ends when it is due
+			continue // other nodes take the run; a run of a deleted job ends when it is due
 		}
 		placed := d.Err == nil && d.Place.String() != ""
 		if placed || h.Hash >= share.FromHash && h.Hash < share.ToHash {

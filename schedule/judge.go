@@ -19,10 +19,10 @@ const (
 	refuse                 // it ends without a start
 	wait                   // it waits for another run of its job, or for a slot of its group
 	hold                   // it stays prepared, and is looked at again
-	postpone               // it becomes idle, for a look at an instant
+	postpone               // it becomes idle, and is looked at again at an instant
 	release                // it becomes idle, for other nodes
 	unread                 // it stays prepared until the definition of its job has been read
-	forget                 // another node has the run
+	forget                 // another node has the run, or an edit has taken it back
 )
 
 // verdict is the decision on one run.
@@ -34,16 +34,16 @@ type verdict struct {
 	reason  job.Reason
 	limit   job.Limit // for refuse: the app limit that the run would exceed; "": none
 	def     *Definition
-	group   int32 // for start: the group whose slot it holds; zero: none
+	group   int32 // for start: the group of the slot that it holds; zero: none
 	takes   bool  // for start: it takes that slot now
 	gives   bool  // it gives back the slot that it holds
 
-	place      job.Micros  // for wait: the line and the place in it
+	place      job.Micros  // for wait: a number that says which line, and which place in it
 	turn       int64       // for start and wait: the run that has the turn afterwards
 	replaces   bool        // for wait: the run with the turn must be killed
 	supersedes []trip.Held // runs that have not begun and never will, because this run replaces them
 	alone      bool        // for start: the job is no longer crowded
-	passes     bool        // it had the turn or a slot and does not use it: the next run must be woken
+	passes     bool        // the run had the turn or a slot and does not use it, so the next run must be woken
 }
 
 // policy is a rule about starts. It returns nil if it has no objection to a start.
@@ -89,7 +89,8 @@ func judge(runs []trip.Run, s *scene) []verdict {
 
 		v = j.allowance.judge(r, v)
 
-		// Before the due time only a start is final: an obstacle may be gone by then.
+		// Before the due time only a start is final, because an obstacle may be gone when the run
+		// is due.
 		if (v.action == refuse || v.action == wait) && s.now < r.DueNow {
 			v = verdict{action: hold, at: r.DueNow}
 		}
@@ -156,8 +157,8 @@ func refusal(outcome job.Outcome, code job.ReasonCode, format string, args ...an
 	return &verdict{action: refuse, outcome: outcome, reason: reason}
 }
 
-// lockedJob: another transaction has locked the row of the job. The batch does not wait for it, so
-// runs of other jobs go on.
+// lockedJob: another transaction has locked the row of the job. The batch does not wait for the
+// lock, so runs of other jobs go on.
 func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.busy {
 		return &verdict{action: hold}
@@ -165,9 +166,8 @@ func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// begun: the run executes already. This node holds an earlier launch, and another node has taken
-// the run over and started it. If it were judged and refused here, its turn would pass to another
-// run.
+// begun: the run executes already. This node holds an earlier launch; another node has taken the
+// run over and started it. If the run were refused here, its turn would pass to another run.
 func begun(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.turn != nil && j.turn.Launch.Run == r.Launch.Run && j.turn.State == trip.Executing {
 		return &verdict{action: forget}
@@ -182,8 +182,8 @@ func deletedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// unreadDefinition: the job was edited since the run was claimed. The definition is read outside
-// the transaction.
+// unreadDefinition: the job was edited since the run was claimed. The new definition must first be
+// read, outside the transaction.
 func unreadDefinition(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.def == nil {
 		return &verdict{action: unread}
@@ -224,7 +224,7 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 }
 
 // misfire: a scheduled run that is too old starts only if the misfire policy says so. The answer is
-// computed before the transaction, because it may take a walk through the schedule.
+// computed before the transaction (lateOnes), because it may need many due times of the schedule.
 func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	if !isMisfired(r, j.def, j.Version, now) {
 		return nil
@@ -244,9 +244,10 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return nil
 }
 
-// isMisfired reports whether the misfire policy of the given version applies to a scheduled run. A
-// run that was claimed late counts from its claim: the claim has applied the policy of the version
-// that it knew.
+// isMisfired reports whether the misfire policy of the given version applies to a scheduled run.
+// The age of the run counts from due_now: a late claim has already applied the policy. If the job
+// was edited after the claim, the claim applied the policy of another version. Then the age counts
+// from the due time, unless the run was woken.
 func isMisfired(r *trip.Run, d *Definition, version int32, now job.Micros) bool {
 	since := r.DueNow
 	if r.Version != version && !r.Woken {
@@ -255,7 +256,7 @@ func isMisfired(r *trip.Run, d *Definition, version int32, now job.Micros) bool 
 	return r.Kind == trip.Schedule && r.Attempt == 1 && now.Sub(since) > d.Spec.MissedAfter()
 }
 
-// lateRun identifies a late run, as a version of its job sees it.
+// lateRun identifies a late run under one version of its job.
 type lateRun struct {
 	job     int64
 	version int32
@@ -263,7 +264,7 @@ type lateRun struct {
 }
 
 // lateOnes returns, for each misfired run, whether it may start by the latest definition that the
-// node knows. A run with too expensive a schedule may not.
+// node knows. If the schedule is too expensive to compute, the run may not start.
 func (s *Starter) lateOnes(ctx context.Context, runs []trip.Run, now job.Micros) map[lateRun]bool {
 	var late map[lateRun]bool
 	for i := range runs {

@@ -10,9 +10,9 @@ import (
 // pace measures the duration of starts. The lead and the spawn window derive from it. The lead is
 // the time before the due time at which a start may be committed.
 type pace struct {
-	since time.Time    // the beginning of the current series of starts; zero: no start is under way
+	since time.Time    // when the current series of starts began; zero: no start is under way
 	need  atomic.Int64 // duration of a start, including its wait for earlier starts
-	took  atomic.Int64 // duration from the reading of the clock to the change of the sets
+	took  atomic.Int64 // duration from the start's reading of the clock to the change of the sets
 	usual atomic.Int64 // average of took
 }
 
@@ -22,7 +22,7 @@ const (
 	// calm is the number of starts after which a high measurement has lost about two thirds of its
 	// weight. A disk that was slow a moment ago is soon slow again.
 	calm = 1024
-	// maxWindow bounds spawn windows. Pausing an app takes that long in the worst case.
+	// maxWindow bounds spawn windows. The answer to a pause waits until open windows have passed.
 	maxWindow = 10 * time.Second
 )
 
@@ -32,9 +32,9 @@ func (p *pace) lead() time.Duration {
 	return min(maxLead, max(minLead, time.Duration(p.need.Load())*3/2))
 }
 
-// window returns the spawn window: how much later than its due time a run may be spawned, or than
-// the reading of the clock for its start if that is later. With a slow link to MySQL that reading
-// is old by the time the commit is known.
+// window returns the spawn window: how long a run may be spawned after its due time. For a late
+// start it counts from the clock reading of the start. With a slow link to MySQL that reading is
+// old by the time the commit is known, so the window grows with the duration of starts.
 func (p *pace) window(least time.Duration) time.Duration {
 	return min(maxWindow, max(least, 3*time.Duration(p.took.Load())))
 }

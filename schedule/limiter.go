@@ -34,7 +34,7 @@ type Limiter struct {
 	starts map[string]job.Starts // of this session, in the last minute, by app
 }
 
-// LimiterConfig is what a limiter works with.
+// LimiterConfig configures a Limiter.
 type LimiterConfig struct {
 	DB      *sql.DB
 	Session interface {
@@ -49,17 +49,18 @@ type LimiterConfig struct {
 // NewLimiter returns a limiter that has not looked yet. The caller runs it.
 func NewLimiter(cfg LimiterConfig) *Limiter { return &Limiter{LimiterConfig: cfg} }
 
-// appUse is the use that one app makes of its limits, as of the last look.
+// appUse holds the limits of one app, and how much of them was used at the last look.
 type appUse struct {
 	limits  job.AppLimits
-	others  job.Starts // by other sessions, and requested by people
+	others  job.Starts // starts by other sessions, and manual runs
 	waiting int64      // the count of the last look, plus this node's additions since
 	added   int64      // this node's additions to waiting
 }
 
 const (
 	limitPeriod = time.Second
-	// limitRest is the minimum ratio of the pause to the look before it: counting may be slow.
+	// limitRest is the least ratio of a pause to the duration of the look before it, because
+	// counting may be slow.
 	limitRest = 20
 )
 
@@ -129,8 +130,8 @@ func (l *Limiter) forget() {
 	l.apps, l.starts = nil, nil
 }
 
-// untold returns the starts of this session in the last minute. Other sessions may not have read
-// them yet. They are few numbers.
+// untold returns the starts of this session in the last minute, by app. Each look writes all of
+// them again, because they are few numbers.
 func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[string]job.Starts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,8 +161,8 @@ func (l *Limiter) added() map[string]int64 {
 	return out
 }
 
-// learn stores the result of a look. The count may or may not include the runs that this node added
-// after before was read, so they are added to it.
+// learn stores the result of a look. The counts in waiting may or may not include the runs that
+// this node added after it read before. So learn adds these runs to the counts.
 func (l *Limiter) learn(
 	limits map[string]job.AppLimits, others map[string]job.Starts, waiting, before map[string]int64,
 ) {
@@ -293,7 +294,8 @@ type allowance struct {
 
 // judge applies the limits to the verdict of the policies. If the app is at a limit, a scheduled
 // run ends skipped. A retry never does, because its due time has begun. A manual run was counted
-// when it was requested, and is skipped only if it would have to wait. The feeder paces backfills.
+// when it was requested, and is skipped only if it would have to wait. Backfills are paced when
+// they get their runs: see mayFeed.
 func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	if a == nil || r.Attempt > 1 {
 		return v

@@ -45,7 +45,7 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		return overduePeriod, nil // nothing to do until a slot is free
 	}
 
-	// Each run is taken over with a higher claim count.
+	// Taking a run over raises its claim count, so judge the runs with the new count.
 	runs, holders := make([]trip.Run, 0, len(found)), make(map[int64]trip.Owner, len(found))
 	for _, h := range found {
 		holders[h.Launch.Run] = h.Owner
@@ -53,7 +53,7 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		runs = append(runs, h.Run)
 	}
 
-	now = s.Session.Now() // with a slow link to MySQL the look took long, and its reading of the clock is old
+	now = s.Session.Now() // with a slow link to MySQL the look took long, so the caller's now is old
 	verdicts, err := s.decideHalves(ctx, runs, holders, now)
 	if err != nil {
 		return overduePeriod, err
@@ -115,8 +115,8 @@ func (s *Starter) findOverdue(ctx context.Context, now job.Micros) (found, other
 	return found[:min(startBatch, len(found))], others, nil
 }
 
-// lateForSlots returns the groups with a woken run that only other nodes may run, and that has not
-// started for some seconds.
+// lateForSlots returns the groups of woken runs that have not started for some seconds. Only other
+// nodes may run these runs.
 func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
 	late := map[int32]bool{}
 	for i := range others {
@@ -127,8 +127,8 @@ func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
 	return late
 }
 
-// passSlotsOn wakes the next runs of groups whose woken runs found no node with room. The earlier
-// runs stay idle, and ask for a slot again when a node has room.
+// passSlotsOn wakes the next runs of groups whose woken runs have found no node with room. The runs
+// that were woken before stay idle, and ask for a slot again when a node has room.
 func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) error {
 	if len(groups) == 0 {
 		return nil
@@ -156,12 +156,12 @@ func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now jo
 	return err
 }
 
-// overduePages bounds the batches that one look reads, if it meets many runs that this node may not
-// run.
+// overduePages bounds the batches that one look reads when many of the runs may not run on this
+// node.
 const overduePages = 10
 
-// findIn lists startable runs of the given owners: a batch that this node may run, and the runs for
-// other nodes that it met on the way.
+// findIn lists startable runs of the given owners. out is a batch that this node may run; others
+// are runs for other nodes that it read on the way.
 func (s *Starter) findIn(
 	r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros,
 ) (out, others []trip.Held, err error) {
@@ -179,7 +179,7 @@ func (s *Starter) findIn(
 		for _, h := range page {
 			if h.Owner == s.Session.Number() && s.Prepared.Has(h.Launch) ||
 				s.aside.rests(h.Launch.Run, s.Session.Now()) {
-				continue // this node will start it anyway, or has set it aside
+				continue // this node will start the run anyway, or has set it aside
 			}
 			d := defs[h.JobID]
 			if d != nil && !d.admits(s.Labels) {

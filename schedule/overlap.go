@@ -12,7 +12,7 @@ func overlap(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	if !j.excludes() || j.turn == nil || j.turn.Launch.Run == r.Launch.Run {
 		return j.overtaken(r)
 	}
-	if r.Kind == trip.Backfill { // it neither replaces a run nor is replaced
+	if r.Kind == trip.Backfill { // a backfill's run neither replaces a run nor is replaced
 		return j.waits(r, now)
 	}
 
@@ -53,7 +53,7 @@ func (j *jobScene) replace(r *trip.Run, now job.Micros) *verdict {
 	}
 	t := j.turn
 	if t.State != trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1 {
-		return nil // the other run has not begun, and ends superseded: see outrun
+		return nil // the run with the turn has not begun, and ends superseded: see outrun
 	}
 	v := j.waits(r, now)
 	v.replaces = t.State == trip.Executing && t.Kind != trip.Backfill && r.Attempt == 1
@@ -82,8 +82,8 @@ func (j *jobScene) replacesOthers() bool {
 	return j.spec() != nil && j.def.Spec.Overlap == job.OverlapReplace
 }
 
-// turnDue returns the due time of the run that has the turn; zero: no run has it, or a backfill's
-// run.
+// turnDue returns the due time of the run that has the turn. It is zero if no run has the turn, or
+// if a backfill's run has it.
 func (j *jobScene) turnDue() job.Micros {
 	if j.turn == nil || j.turn.Kind == trip.Backfill {
 		return 0
@@ -91,7 +91,8 @@ func (j *jobScene) turnDue() job.Micros {
 	return j.turn.Due
 }
 
-// outrun lists the runs that a run replaces before they have begun. Only overlap replace does so.
+// outrun lists the runs that have not begun and that run r replaces. Only overlap replace has such
+// runs.
 func (j *jobScene) outrun(r *trip.Run) (out []trip.Held) {
 	if !j.replacesOthers() || r.Kind == trip.Backfill || r.Attempt > 1 {
 		return nil
@@ -111,8 +112,8 @@ func (j *jobScene) outrun(r *trip.Run) (out []trip.Held) {
 	return out
 }
 
-// waits puts a run into the line of its job. The line is bounded: a due time that finds it full is
-// skipped.
+// waits puts a run into the line of its job. The line is bounded: a due time that finds the line
+// full is skipped.
 func (j *jobScene) waits(r *trip.Run, now job.Micros) *verdict {
 	most := j.def.Spec.QueueMax()
 	if catchesUp(r, j.def.Spec, now) {
@@ -141,7 +142,7 @@ func (j *jobScene) waited(v *verdict) {
 
 	h := trip.Held{Run: v.run, State: trip.Waiting}
 	switch {
-	case v.turn == v.run.Launch.Run && j.excludes(): // it waits for a slot, and the other runs wait for it
+	case v.turn == v.run.Launch.Run && j.excludes(): // the run waits for a slot, and others wait for the run
 		j.turn = &h
 	case v.turn == v.run.Launch.Run:
 		j.group.queued[v.run.JobID]++

@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Prepared holds the prepared runs of this session, by the instant of the next look at each. It
+// Prepared holds the prepared runs of this session, ordered by when each must be looked at next. It
 // mirrors their rows: both change only through lock.Exclusion.
 type Prepared struct {
 	mu     sync.Mutex
@@ -22,10 +22,10 @@ type Prepared struct {
 
 type prepared struct {
 	trip.Run
-	at    job.Micros // when to look at it
+	at    job.Micros // when to look at the run next
 	busy  int        // looks that found a row locked
 	ready bool       // it is in the ready queue
-	index int        // its place in the heap; -1 while a start is under way
+	index int        // its place in its heap; -1 after Take, while a start is under way
 }
 
 // NewPrepared returns an empty set.
@@ -48,8 +48,9 @@ func (p *Prepared) Add(runs []trip.Run) {
 	p.signal.Up()
 }
 
-// Take returns up to n runs whose look comes before an instant, the highest priority first, and
-// then the earliest. They stay in the set, out of reach of the next Take, until Drop or Return.
+// Take returns up to n runs that must be looked at by an instant: the highest priority first, then
+// the earliest. The runs stay in the set, but Take does not return them again until Return puts
+// them back.
 func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +69,7 @@ func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
 	return runs
 }
 
-// Return puts back a run that Take returned, for a look at an instant.
+// Return puts back a run that Take returned. It must be looked at again at an instant.
 func (p *Prepared) Return(r trip.Run, at job.Micros) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +88,7 @@ func (p *Prepared) Hold(r trip.Run, at, now job.Micros) {
 	p.Return(r, at)
 }
 
-// busy counts one more look that found a needed row locked, and returns the number before.
+// busy counts a look that found a needed row locked. It returns the number of such looks before.
 func (p *Prepared) busy(l trip.Launch) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +128,7 @@ func (p *Prepared) Has(l trip.Launch) bool {
 	return it != nil && it.Launch == l
 }
 
-// Next returns the instant of the earliest look.
+// Next returns the earliest instant at which a run must be looked at.
 func (p *Prepared) Next() (at job.Micros, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +150,7 @@ func (p *Prepared) Len() int {
 	return len(p.byRun)
 }
 
-// Overdue returns the delay of the earliest look; zero: no look is late.
+// Overdue returns how late the earliest look is; zero: no look is late.
 func (p *Prepared) Overdue(now job.Micros) time.Duration {
 	at, ok := p.Next()
 	if !ok {

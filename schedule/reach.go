@@ -30,7 +30,7 @@ func (r *reach) adapt(lookAhead time.Duration, held, most int) {
 	r.ahead.Store(int64(min(lookAhead, max(leastReach, ahead))))
 }
 
-// far returns the reach: runs are made up to there.
+// far returns the reach: runs are made up to this distance from now.
 func (r *reach) far(lookAhead time.Duration) time.Duration {
 	if ahead := time.Duration(r.ahead.Load()); ahead > 0 {
 		return ahead
@@ -38,7 +38,7 @@ func (r *reach) far(lookAhead time.Duration) time.Duration {
 	return lookAhead
 }
 
-// near returns the distance up to which cursors are moved.
+// near returns how far ahead of now a cursor may lie for its job to be claimed.
 func (r *reach) near(lookAhead time.Duration) time.Duration {
 	far := r.far(lookAhead)
 	return max(far/2, min(far, leastReach))

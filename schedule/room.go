@@ -24,7 +24,7 @@ func (s *Starter) reserve(n int) int {
 	return got
 }
 
-// unreserve gives room back: the executing set counts the started runs.
+// unreserve gives room back, once the executing set counts the started runs.
 func (s *Starter) unreserve(room int) {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()

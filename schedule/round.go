@@ -11,14 +11,15 @@ import (
 const (
 	// roundPeriod is the time between the beginnings of two rounds.
 	roundPeriod = time.Minute
-	// behindMark is the distance of the mark before the beginning of a round.
+	// behindMark is how long before the beginning of a round its mark lies.
 	behindMark = 10 * time.Second
 )
 
-// round decides on the lower bound of cursors for a look. The index may begin with many dead
-// entries, which a long backup keeps from being purged. A look that begins at the mark skips them.
-// Once a minute, and on request, a round looks at each share without a lower bound. When these
-// looks have claimed everything that they found, the round ends and the mark moves.
+// round decides at which cursor a look begins. The index of cursors may begin with many dead
+// entries, because MySQL cannot purge them during a long backup. Most looks begin at a mark, so
+// they skip these entries. Once a minute, and on request, a round looks at each share without a
+// lower bound. When these looks have claimed everything that they found, the round ends and the
+// mark moves.
 //
 // The zero value begins a round at once.
 type round struct {

@@ -15,18 +15,18 @@ import (
 type scene struct {
 	now job.Micros
 	surroundings
-	groups map[string]*groupScene // locked groups, and names without a group
+	groups map[string]*groupScene // by name: locked groups, and an empty scene for a name without a group
 	slots  map[int32]*groupScene  // locked groups, by id
 	jobs   map[int64]*jobScene
 }
 
-// surroundings is the part of the scene that comes from no locked row.
+// surroundings is the part of the scene that is not read from locked rows.
 type surroundings struct {
 	labels map[string]string // of this node
 	stops  []trip.Stop
 	limits *allowances
 	late   map[lateRun]bool // the misfired runs that may still start
-	lost   map[lateRun]bool // the runs that no node may run and that are too late
+	lost   map[lateRun]bool // runs that must end because no living node may run them
 }
 
 // jobScene is the part of the scene for one job.
@@ -42,7 +42,7 @@ type jobScene struct {
 	turn      *trip.Held            // the run that excludes others: executing, woken, or waiting for a slot; nil: none
 	queued    int                   // runs that wait in the line of the job, without backfills
 	line      []trip.Held           // the queued runs, with overlap replace only
-	latest    job.Micros            // the latest due time in the batch that has come, without backfills
+	latest    job.Micros            // the latest due time of the batch that is not in the future, without backfills
 	group     *groupScene           // nil: the job has no group, or another transaction has locked it
 	slots     map[int32]*groupScene // of the scene
 	allowance *allowance            // of its app; nil: the app has no limits
@@ -126,8 +126,8 @@ func (s *scene) addGroup(g *trip.Group) {
 	s.groups[g.Name], s.slots[g.ID] = gs, gs
 }
 
-// lockNamedGroups locks groups by name. A group that is missing afterwards is locked by another
-// transaction; one with an empty scene does not exist.
+// lockNamedGroups locks groups by name. Afterwards s.groups has no entry for a group that another
+// transaction has locked. A name without a group has an empty scene.
 func (s *scene) lockNamedGroups(tx *sql.Tx, names []string) error {
 	locked, err := trip.LockGroups(tx, names)
 	if err != nil {
@@ -170,7 +170,8 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 		s.addJob(j, defs)
 	}
 
-	// A missing row means a deleted job. A locked row says nothing, so the two must be told apart.
+	// `locked` has neither deleted jobs nor jobs that another transaction has locked. Existing
+	// tells them apart.
 	exist, err := trip.Existing(tx, missing)
 	for _, id := range missing {
 		s.jobs[id] = &jobScene{busy: exist[id], gone: !exist[id]}
@@ -213,8 +214,8 @@ func (j *jobScene) excludes() bool {
 	return spec == nil || spec.Overlap != job.OverlapAllow
 }
 
-// readTurns reads the runs that exclude others. That costs one row for each job, except for crowded
-// jobs: more of their runs may execute than job.running can name.
+// readTurns reads the runs that exclude others. It reads one row for each job. For a crowded job it
+// reads all executing runs, because job.running can name only one of them.
 func (s *scene) readTurns(tx *sql.Tx) error {
 	var running, crowded []int64
 	for id, j := range s.jobs {
@@ -259,7 +260,7 @@ func (s *scene) readTurns(tx *sql.Tx) error {
 	return err
 }
 
-// readLines reads the lines of jobs. A job without a turn has an empty line.
+// readLines reads the lines of jobs. If no run of a job has the turn, the line of the job is empty.
 func (s *scene) readLines(tx *sql.Tx) error {
 	var count, list []int64
 	for id, j := range s.jobs {
@@ -286,7 +287,7 @@ func (s *scene) readLines(tx *sql.Tx) error {
 	for _, h := range lines {
 		j := s.jobs[h.JobID]
 		if j == nil {
-			continue // edited by hand: it is in the line of a different job
+			continue // somebody has edited the row: the run is in the line of a different job
 		}
 		j.line = append(j.line, h)
 		j.queued++

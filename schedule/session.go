@@ -13,7 +13,8 @@ type Session interface {
 	Mint(n int) (run int64) // the first of n run ids that no other session uses
 	Share() (index, of int) // this session has the index-th of `of` shares of all jobs
 
-	// Peers returns the labels of the nodes that take work, or none while they are unknown.
+	// Peers returns the labels of each node that takes work. It is empty while the nodes are
+	// unknown.
 	Peers() []map[string]string
 }
 
@@ -25,7 +26,7 @@ type Lookout interface {
 	NoLimits() bool                        // no app had limits
 }
 
-// Blind is a Lookout that never knows.
+// Blind is a Lookout that knows nothing, so loops always ask MySQL.
 type Blind struct{}
 
 // NothingToClaim returns false.

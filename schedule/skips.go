@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// skipEvery is the time between two lines about skipped runs of one job.
+	// skipEvery is the time between two log lines about skipped runs of one job.
 	skipEvery = time.Minute
-	// maxSkipping bounds the jobs with lines of their own. After an outage all jobs may have missed
-	// due times.
+	// maxSkipping bounds the jobs that have log lines of their own. After an outage all jobs may
+	// have missed due times.
 	maxSkipping = 100
 )
 
@@ -22,10 +22,10 @@ type skipLog struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	jobs map[int64]*skipped // zero: all jobs beyond maxSkipping
+	jobs map[int64]*skipped // by id; zero stands for all jobs beyond maxSkipping
 }
 
-// skipped counts the due times of a job since the last line about it.
+// skipped counts the skipped due times of a job since the last log line about it.
 type skipped struct {
 	skip
 	more int64
@@ -37,7 +37,7 @@ type skip struct {
 	job     string // its full name
 	outcome job.Outcome
 	reason  job.Reason
-	due     job.Micros // the last of them
+	due     job.Micros // the last due time
 	count   int64
 }
 
@@ -59,7 +59,8 @@ func (l *skipLog) note(s skip) {
 		known = l.jobs[0]
 	}
 	if known != nil {
-		if known.more == 0 || known.outcome != job.Missed || s.outcome == job.Missed { // a missed one is what matters
+		// The log line shows a missed due time if there is one.
+		if known.more == 0 || known.outcome != job.Missed || s.outcome == job.Missed {
 			known.skip = s
 		}
 		known.more += s.count
@@ -74,7 +75,7 @@ func (l *skipLog) note(s skip) {
 }
 
 // summarize logs the due times of a job that were skipped since the last line about it. After a
-// minute without any it forgets the job.
+// minute without skips it forgets the job.
 func (l *skipLog) summarize(jobID int64) {
 	l.mu.Lock()
 	last := *l.jobs[jobID]

@@ -6,7 +6,7 @@ import (
 )
 
 // heldSlot: a run that was started and never spawned still holds the slot of its first start. Any
-// verdict on it needs the lock of that group.
+// verdict on this run needs the lock of that group.
 func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Group > 0 && j.slots[r.Group] == nil {
 		return &verdict{action: hold} // another transaction has locked the group
@@ -14,7 +14,7 @@ func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// slot: a run of a group takes a slot, or waits for a slot.
+// slot: a run of a job in a group takes a slot of the group, or waits for one.
 func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	name := j.def.Spec.Group
 	g := j.group

@@ -88,7 +88,7 @@ func (c *Claimer) runSlowLane(ctx context.Context) {
 			c.Log.Warn("cannot claim due times, trying again", "error", err,
 				"job", c.Definitions.Name(candidate.JobID))
 		}
-		c.slow.done(candidate) // the next look finds it again if it still has an unclaimed due time
+		c.slow.done(candidate) // the next look finds the job again if it still has an unclaimed due time
 	}
 }
 

@@ -26,7 +26,7 @@ type Ends interface {
 	Push(ctx context.Context, jobs []int64)
 }
 
-// StarterConfig is what a starter works with.
+// StarterConfig configures a Starter.
 type StarterConfig struct {
 	DB          *sql.DB
 	Exclusion   *lock.Exclusion
@@ -41,10 +41,10 @@ type StarterConfig struct {
 	Log         *slog.Logger
 
 	Labels map[string]string // of this node and of its handlers
-	Window time.Duration     // the least spawn window, from the later of due time and start
+	Window time.Duration     // the least spawn window; it counts from the due time or the start, whichever is later
 
 	Wake        loop.Wake // a slot has become free
-	WakeOverdue loop.Wake // runs have become idle: the look for overdue runs comes at once
+	WakeOverdue loop.Wake // runs have become idle, so the next look for overdue runs comes at once
 	WakeWishes  loop.Wake // later due times replace executing runs, which must be killed
 }
 
@@ -56,7 +56,7 @@ type Starter struct {
 	room  *room
 	aside *aside
 	skips *skipLog
-	busy  int // looks in a row that found overdue runs which could not be judged
+	busy  int // consecutive looks in which a locked row kept an overdue run from being judged
 }
 
 // NewStarter returns a starter. The caller runs it.
@@ -91,11 +91,11 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	if len(runs) == 0 {
 		return 0, nil
 	}
-	s.Ends.Push(ctx, jobsOf(runs)) // rule 10: a run that is known to be over must not block the next one
+	s.Ends.Push(ctx, jobsOf(runs)) // a run that is known to be over must not block the next one
 
 	verdicts, err := s.decideHalves(ctx, runs, nil, now)
 	if err != nil {
-		for _, r := range runs { // no effect on runs with a verdict: they have left the set or are queued again
+		for _, r := range runs { // Return ignores runs with a verdict: they have left the set or are queued again
 			s.Prepared.Return(r, now.Add(retryPause))
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	return len(runs), errors.Join(err, s.learn(ctx, verdicts, now))
 }
 
-// takeFitting takes as many prepared runs, due before an instant, as there is room for, and
+// takeFitting takes prepared runs that are due before an instant, as many as there is room for. It
 // reserves that room.
 func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
 	if s.Executing.Free() <= 0 {
@@ -121,8 +121,8 @@ func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
 
 const retryPause = 100 * time.Millisecond
 
-// decide is one transaction: read, judge, write. For runs that this session does not hold yet,
-// holders names the owner.
+// decide is one transaction: read, judge, write. holders has the owners of the runs that this
+// session does not hold yet.
 func (s *Starter) decide(
 	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
 ) (verdicts []verdict, err error) {
@@ -156,8 +156,8 @@ func (s *Starter) decide(
 			forgetOthers(verdicts, start, started)
 			return err
 		},
-		// If we die before this, the runs execute for a session that is gone, and end lost. If we
-		// die after it, so do they: nothing of a node outlives it.
+		// If we die before this or after it, the rows say that the runs execute for a dead session,
+		// and the runs end lost. Nothing of a node outlives it.
 		Sets: func() { s.apply(verdicts, now, window) },
 	})
 	if err == nil {
@@ -179,7 +179,7 @@ func (s *Starter) signalOthers(woken int, verdicts []verdict) {
 	}
 }
 
-// apply changes the sets of this node as the transaction changed the rows.
+// apply changes the sets of this node to match the rows that the transaction has written.
 func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 	var started []job.Started
 	for i := range verdicts {
@@ -195,7 +195,7 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 			s.Prepared.Hold(v.run, v.at, now)
 			continue
 		case unread:
-			continue // learn returns it
+			continue // learn puts the run back
 		}
 		s.Prepared.Drop(v.run.Launch)
 	}
@@ -204,8 +204,8 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 	s.Limits.took(verdicts, now)
 }
 
-// busyPause returns the pause before the next look at a run whose rows are locked. It doubles each
-// time.
+// busyPause returns the pause before the next look at a run whose rows are locked. Each further
+// pause is twice as long, up to 1 s.
 func busyPause(times int) time.Duration { return min(time.Second, 4*time.Millisecond<<min(times, 8)) }
 
 // learn reads the definitions that verdicts lacked, and puts their runs back for another look.

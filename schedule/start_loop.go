@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// together is the range of due times after the first run that start in the same transaction.
+	// together is how far beyond the lead a start reaches: runs that are due within it share one
+	// transaction.
 	together = 15 * time.Millisecond
 	// overduePeriod is the time between two looks for overdue runs.
 	overduePeriod = time.Second
@@ -19,7 +20,7 @@ const (
 )
 
 // Run starts runs until ctx is over. A second goroutine looks for overdue runs: these looks read
-// more, and due runs must not wait for them.
+// many rows, and due runs must not wait for them.
 func (s *Starter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var overdue sync.WaitGroup
@@ -51,7 +52,7 @@ func (s *Starter) Run(ctx context.Context) error {
 		}
 		if took > 0 {
 			s.pace.end()
-		} else { // no lease, or no room
+		} else { // the lease is not fresh, or there is no room
 			s.pace.rest()
 			select {
 			case <-ctx.Done():

@@ -15,8 +15,8 @@ import (
 
 // Stops knows the stops: pauses of apps and of the cluster, disabled handlers, a restored database.
 // Its own loop reads them, so no start pays for it. A node that has not read them for two seconds
-// starts nothing. So the writer of a stop needs no answer from any node: after StopsSeen nothing
-// starts against it.
+// starts nothing. So the writer of a stop needs no answer from any node: once StopsSeen has passed,
+// nothing starts against the stop.
 //
 // A nil Stops has no stops.
 type Stops struct {
@@ -27,11 +27,11 @@ type Stops struct {
 	read time.Time // when the latest successful look began
 }
 
-// StopsConfig is what Stops work with.
+// StopsConfig configures Stops.
 type StopsConfig struct {
 	DB          *sql.DB
 	Session     interface{ Now() job.Micros }
-	Prepared    *Prepared // while it is empty, looks are rarer
+	Prepared    *Prepared // while Prepared is empty, looks are rarer
 	Pauses      Pauses
 	Node        string    // name of this node, for the audit
 	WakeClaimer loop.Wake // the stops have changed: jobs may have become claimable
@@ -51,8 +51,8 @@ const (
 	stopsValid  = 2 * time.Second
 )
 
-// StopsSeen returns the time after the commit of a stop from which nodes with this spawn window
-// spawn nothing against it.
+// StopsSeen returns how long after the commit of a stop a node with this spawn window may still
+// spawn a run against it.
 func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead + together + window }
 
 // Run reads until ctx is over.
@@ -134,7 +134,7 @@ func unclaimed(stops []trip.Stop, now job.Micros) (apps []int32, all bool) {
 	return apps, false
 }
 
-// resumption is the end of a pause, with the reason code for the due times that it stopped.
+// resumption is the end of a pause, with the reason code of due times that the pause stopped.
 type resumption struct {
 	at   job.Micros
 	code job.ReasonCode
@@ -159,7 +159,8 @@ func pauseCode(s *trip.Stop) job.ReasonCode {
 	return job.ReasonAppPaused
 }
 
-// pausedJob: a pause stops the schedule, but not manual runs. Backfills rest while it lasts.
+// pausedJob: runs of the schedule are refused in a pause, runs of backfills are postponed, and
+// manual runs start.
 func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	why := j.pause(r.AppID, now)
 	switch {
@@ -171,10 +172,10 @@ func pausedJob(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return refusal(job.Skipped, why.Code, "%s", why.Text)
 }
 
-// restPeriod is the time between two looks at a backfill's run that rests in a pause.
+// restPeriod is the time between two looks at a backfill's run during a pause.
 const restPeriod = 10 * time.Second
 
-// pause returns the reason why the schedule of the job rests; zero: it is not paused.
+// pause returns the reason why the job is paused; zero: it is not paused.
 func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 	if j.Paused {
 		return job.Reason{Code: job.ReasonJobPaused, Text: "the job is paused"}
@@ -194,8 +195,8 @@ func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 	return job.Reason{}
 }
 
-// restoredDatabase: it is unknown whether a due time ran that is older than the restore of the
-// database. An instant in the future does not count: MySQL's clock was put back since.
+// restoredDatabase: due times before a restore of the database are skipped, because nobody knows
+// whether they ran. A restore in the future does not count: MySQL's clock was put back after it.
 func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	for i := range j.stops {
 		s := &j.stops[i]

@@ -33,8 +33,8 @@ func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window 
 	return wakeNext(tx, verdicts, s)
 }
 
-// takeOver makes this session the owner of the runs of other holders, if their verdicts change
-// their rows. All other runs stay unchanged.
+// takeOver makes this session the owner of runs that others hold. It takes only the runs whose
+// verdicts change their rows.
 func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[int64]trip.Owner) error {
 	if len(holders) == 0 {
 		return nil
@@ -161,14 +161,14 @@ func writeReleases(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 			if _, err := trip.Postpone(tx, session, launchesOf(verdicts, postpone), v.at); err != nil {
 				return err
 			}
-			break // all postponed runs rest until the same instant
+			break // one call is enough: all postponed runs rest until the same instant
 		}
 	}
 	_, err := trip.Release(tx, session, trip.Prepared, launchesOf(verdicts, release))
 	return err
 }
 
-// writeSuperseded ends the runs that others have replaced.
+// writeSuperseded ends runs that have not begun and that a starting or waiting run replaces.
 func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros) error {
 	var refusals []trip.Refusal
 	for i := range verdicts {
@@ -185,8 +185,8 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 	return trip.Supersede(tx, session, refusals, now)
 }
 
-// wakeNext wakes the next runs where a run did not use its turn or its slot. It returns the number
-// of runs that it woke.
+// wakeNext wakes the next run of each job in which a run did not use its turn, and the next runs of
+// groups with free slots. It returns the number of runs that it woke.
 func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
@@ -246,7 +246,7 @@ func launchesOf(verdicts []verdict, a action) (launches []trip.Launch) {
 	return launches
 }
 
-// forgetOthers turns verdicts with action a into forget, for runs whose rows were not changed.
+// forgetOthers turns a verdict with action a into forget if the row of its run was not changed.
 func forgetOthers(verdicts []verdict, a action, changed map[trip.Launch]bool) {
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == a && !changed[v.run.Launch] {
@@ -255,8 +255,8 @@ func forgetOthers(verdicts []verdict, a action, changed map[trip.Launch]bool) {
 	}
 }
 
-// begunOf collects the effects of the verdicts on jobs: the latest due time that has begun (rule
-// B), and the run that has the turn.
+// begunOf collects the effects of the verdicts on jobs: the latest due time that has begun or
+// ended, and the run that has the turn.
 func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 	index := map[int64]int{}
 	var out []trip.Begun

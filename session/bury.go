@@ -18,8 +18,8 @@ import (
 const buryPause = 100 * time.Millisecond
 
 // Bury deletes the row of a session whose process and commands are all dead, so that peers need not
-// wait until it expires. It tries until the row is known to be gone, even if a peer deleted it, or
-// until ctx ends. If we die before that, a peer buries the session.
+// wait until it expires. It tries until the row is known to be gone (a peer may have deleted it),
+// or until ctx ends. If we die before that, a peer buries the session.
 func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.Logger) error {
 	by := job.Actor{Who: job.Itself, Origin: node}
 	for {
@@ -29,8 +29,8 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 				return err
 			}
 
-			// A beat or a commit of the dead process may still be on its way. Whatever it writes
-			// then has an owner without a row.
+			// A beat or a commit of the dead process may still be on its way. It does no harm:
+			// whatever it writes has an owner without a row.
 			if there, err = tx.LockSession(id); err != nil || !there {
 				return err
 			}
@@ -57,14 +57,14 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("bury session %s: %w", id, errors.Join(err, context.Cause(ctx)))
-		// also after an unknown commit: the row is locked again, which waits for its writer
+		// also after an unknown commit: the next try locks the row, and so waits for that commit
 		case <-time.After(buryPause):
 		}
 	}
 }
 
-// auditSession writes an audit line about the end of a session, with the contents of its row, which
-// is about to be deleted. It reports whether the row exists.
+// auditSession writes an audit line about the end of a session, and copies the session's row into
+// the line before the row is deleted. It reports whether the row exists.
 func auditSession(tx *sql.Tx, id uuid.UUID, by job.Actor, action job.Action, reason string) (bool, error) {
 	n, err := tx.Exec("audit session", `
 		INSERT INTO audit (at, who, origin, action, kind, name, reason, was)

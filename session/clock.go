@@ -30,17 +30,18 @@ type reading struct {
 	err  time.Duration
 }
 
-// drift bounds the divergence of two clocks, per second.
+// drift bounds how far two clocks diverge per second, in seconds.
 const drift = 0.0005
 
 // Set takes a reading of MySQL's clock that was requested at sent and answered at received. boot is
-// the boot time at sent, and must be read before it: then a delay in between looks like a
-// suspension, and causes another reading. A suspension during the request counts as one after the
-// reading, because MySQL may have read its clock before it.
+// the boot time at sent, and must be read before sent. A delay between these two then looks like a
+// suspension, and only causes another reading. A suspension during the request counts as a
+// suspension after the reading, because MySQL may have read its clock before the suspension.
 //
-// Set keeps the reading with the smallest error. A slow reading does not replace a quick one, until
-// that is so old that its error may be larger. Otherwise a temporarily slow connection, and then an
-// asymmetric one, would move the clock by half of the round trip, and the starts with it.
+// Set keeps the reading with the smallest error. A slow reading replaces a quick one only when the
+// quick one is so old that its error may be larger. Otherwise a connection that is slow for a
+// while, in one direction only, would move the clock by half of the round trip, and the starts with
+// it.
 func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
@@ -55,7 +56,7 @@ func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros)
 	defer c.mu.Unlock()
 	old, slept := c.at.Load(), false
 	if old != nil {
-		if d := c.sleep(old); d > leastSleep { // during which MySQL's clock ran on and was not set
+		if d := c.sleep(old); d > leastSleep { // MySQL's clock ran on during the suspension
 			slept = true
 			old = &reading{mono: old.mono.Add(-d), db: old.db, err: old.err + leastSleep} // see sleep
 		}
@@ -86,8 +87,9 @@ func (c *Clock) Slept() bool {
 	return r != nil && c.sleep(r) > leastSleep
 }
 
-// leastSleep is the shortest suspension that counts. On Linux the two clocks agree otherwise;
-// elsewhere only one of the two may follow NTP.
+// leastSleep is the shortest suspension that counts. On Linux the monotonic and the boot clock
+// differ only by suspensions. On other systems perhaps only one of them follows NTP, so they drift
+// apart a little.
 const leastSleep = 100 * time.Millisecond
 
 // sleep returns the time for which the machine was suspended since a reading. The two clocks cannot
@@ -116,8 +118,8 @@ func (c *Clock) Now() job.Micros {
 // RoundTrip returns the duration of the last reading, from request to answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
-// Distance returns the round trip of the reading in use, which is a quick one. It reflects the
-// network and not the load of MySQL.
+// Distance returns the round trip of the reading in use. That reading is a quick one, so its round
+// trip reflects the network and not the load of MySQL.
 func (c *Clock) Distance() time.Duration {
 	if r := c.at.Load(); r != nil {
 		return 2 * r.err

@@ -8,24 +8,26 @@
 //	                 ▲                                   │                      ▲
 //	                 └──────────(a good beat)────────────┘     row is gone ─────┘
 //
-// # The lease The lease is counted from the instant at which the last good beat was sent, on a
-// clock that also runs while the machine is suspended. While the lease is stale, no run is started.
-// When it is lost,
-// every command is killed, well before a peer may consider the session dead and start its work on a
-// different node:
+// # The lease
+//
+// The lease is counted from the instant at which the last good beat was sent, on a clock that also
+// runs while the machine is suspended. While the lease is stale, no run is started. When it is
+// lost, every command is killed. That happens well before a peer may consider the session dead and
+// start its work on a different node:
 //
 //	(Kill + Grace + kill latency) × 1.01 < Expiry
 //
-// The same holds for End, when the guard kills a node that is still active.
+// The same holds for End, the age of the lease at which the guard kills a node that is still
+// active: (End + kill latency) × 1.01 < Expiry.
 //
 // [Watchdog] enforces this rule separately from [Heartbeat], so that a hanging connection cannot
 // delay it.
 //
 // # Expiry
+//
 // A peer buries a session when its beat counter has not moved for Expiry on the peer's own
-// monotonic clock, and its last beat is also older than that by MySQL's clock. So neither a step of
-// MySQL's
-// clock nor a wrong clock of a node expires a session.
+// monotonic clock, and the time of its last beat is at least as far from MySQL's clock. So neither
+// a step of MySQL's clock nor a wrong clock of a node expires a session.
 //
 // # Time
 //

@@ -11,21 +11,21 @@ import (
 	"go-crontab/sql"
 )
 
-// HeartbeatConfig is what a heartbeat works with.
+// HeartbeatConfig configures a Heartbeat.
 type HeartbeatConfig struct {
 	Session *Session
 	Pulse   *sql.Pulse
 	Node    Node
-	Outage  *Outage // nil: one of this heartbeat alone
+	Outage  *Outage // nil: NewHeartbeat makes one
 	Log     *slog.Logger
 }
 
 // Node is the node of a session, as its heartbeat sees it.
 type Node interface {
 	Load() (prepared, executing int)
-	// Works reports whether this node can write the ends of runs. While it cannot, and its session
-	// is alive, no other node may end its runs either. So the session then stops beating, and is
-	// lost like the session of a node that is cut off.
+	// Works reports whether this node can write the ends of runs. While this node cannot, and its
+	// session is alive, nobody can end its runs. So the session then stops beating, and is lost
+	// like the session of a node that is cut off.
 	Works() bool
 	// Renewed is called when the lease counts from a later instant of CLOCK_BOOTTIME.
 	Renewed(sent time.Duration)
@@ -47,12 +47,12 @@ func NewHeartbeat(cfg HeartbeatConfig) *Heartbeat {
 	return &Heartbeat{HeartbeatConfig: cfg}
 }
 
-// errNotYet is the error of a first beat to a member of a multi-writer cluster that has not applied
-// the session's row yet.
+// errNotYet is the error of a first beat that finds no row. A server of a multi-writer cluster may
+// not have applied the session's row yet.
 var errNotYet = errors.New("the server does not have this session's row yet")
 
-// errCannotWrite is the reason why a node that can reach MySQL does not beat: it cannot write the
-// ends of runs.
+// errCannotWrite is the reason why a node does not beat although it can reach MySQL: it cannot
+// write the ends of runs.
 var errCannotWrite = errors.New(
 	"results of runs cannot be written, so this node does not renew its lease")
 
@@ -129,7 +129,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		return err
 	}
 
-	if !there && s.leaving.Load() { // not buried: the node has just removed the row itself
+	if !there && s.leaving.Load() { // no peer buried the session: this node has just removed the row
 		return nil
 	}
 	if !there && !h.seen && s.Age() < s.Timings.Beat { // no peer buries so young a session
@@ -145,12 +145,12 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if err := ReadClock(ctx, h.Pulse, s.Clock); err != nil {
 		return err
 	}
-	if s.Clock.Slept() { // during the request to MySQL
+	if s.Clock.Slept() { // the machine was suspended during the request to MySQL
 		s.beat()
 	}
 
-	// Renew only now: after a suspension, a lease must not be fresh before the clock has been read
-	// again.
+	// Renew the lease only now: after a suspension, it must not be fresh before the clock has been
+	// read again.
 	s.lease.renew(sent)
 	h.Node.Renewed(sent)
 	return nil

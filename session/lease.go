@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// lease remembers when the last good beat was sent. Its clock is boottime.Now, which also runs while
-// the machine is suspended; Go's monotonic clock does not. Some tests have their own time.
+// lease remembers when the last good beat was sent. Its clock is boottime.Now, which also runs
+// while the machine is suspended; Go's monotonic clock does not. Some tests set a clock of their
+// own.
 type lease struct {
 	sent  atomic.Int64
 	clock func() time.Duration

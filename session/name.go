@@ -17,23 +17,23 @@ var errNameHeld = errors.New("another session has this node's name")
 
 const (
 	nameLook    = 200 * time.Millisecond // between two looks at the sessions with this node's name
-	beatsToLive = 2                      // new beats that prove a session alive: a dead process may have one on its way
+	beatsToLive = 2                      // new beats that prove a session alive: one may come from a dead process
 	beatsToDie  = 3                      // beats a session may miss before its name is free
 )
 
 // names watches the other sessions with a node's name while that node waits to join.
 //
-// A namesake that beats is a second live node, and the join is refused. A silent one is dead, or
-// its process was killed. Its name is free after a few missed beats, long before the session
-// expires, so a node restarts quickly after a crash. Usually the guard of a killed node has already
-// deleted the session by then.
+// A namesake that beats is a second live node, and the join is refused. A silent namesake counts as
+// dead. Its name is free after a few missed beats, long before its session expires, so a node
+// restarts quickly after a crash. Usually the guard of a killed node has already deleted the
+// session by then.
 type names struct {
 	// sessions of this process that it lost, or whose insert is unknown
 	own  []uuid.UUID
 	seen map[uuid.UUID]namesake
 }
 
-// namesake is the observation of a session with the node's name.
+// namesake is another session with the node's name, as observed so far.
 type namesake struct {
 	observation
 	beats int // new beats since the first look
@@ -65,7 +65,7 @@ func (w *names) check(tx *sql.Tx, node string, t Timings) error {
 	return nil
 }
 
-// look records the beat that a session shows now.
+// look records the beat that a session shows now, and returns what is known of the session.
 func (w *names) look(row *sql.Namesake, now time.Duration) namesake {
 	n, known := w.seen[row.ID]
 	if !known {

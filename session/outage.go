@@ -18,8 +18,8 @@ type Outage struct {
 // NewOutage returns an outage that has not begun.
 func NewOutage(log *slog.Logger) *Outage { return &Outage{log: log} }
 
-// Begin notes that MySQL does not answer. If nothing changes, the node stops starting runs at one
-// time, and kills its commands at another.
+// Begin notes that MySQL does not answer. If that does not change, the node starts no runs from the
+// time stops on, and kills its commands at the time kills.
 func (o *Outage) Begin(err error, stops, kills time.Time, executing int) {
 	o.mu.Lock()
 	began := o.since.IsZero()
@@ -49,7 +49,7 @@ func (o *Outage) Lost(n int) {
 	o.mu.Unlock()
 }
 
-// End notes that MySQL answers. It reports whether an outage was over.
+// End notes that MySQL answers. It reports whether that ended an outage.
 func (o *Outage) End() bool {
 	o.mu.Lock()
 	since, lost := o.since, o.lost

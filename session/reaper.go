@@ -20,13 +20,13 @@ import (
 
 // Members are the sessions that share the work, as of the last look.
 type Members struct {
-	IDs    []uuid.UUID         // of each session, including the labels of its handlers
-	Labels []map[string]string // of this session in IDs; -1 if it is missing
-	Index  int                 // of this session among them, -1 when it is not there
-	Seen   int64               // changes with every change of the members; zero before the first look
+	IDs    []uuid.UUID         // of the sessions
+	Labels []map[string]string // of each session in IDs, including the labels of its handlers
+	Index  int                 // of this session in IDs; -1 if it is missing
+	Seen   int64               // raised with every change of the members; zero before the first look
 }
 
-// ReaperConfig is what a reaper works with.
+// ReaperConfig configures a Reaper.
 type ReaperConfig struct {
 	DB      *sql.DB
 	Session *Session
@@ -39,10 +39,10 @@ type ReaperConfig struct {
 	WakeReaper  loop.Wake // a session was buried: its executing runs must be ended
 }
 
-// Lookout knows who was there a moment ago.
+// Lookout knows which sessions there were a moment ago.
 type Lookout interface {
-	// Alone reports that there was a single session, so that there is none to watch. It is false if
-	// that is unknown. When it changes, the reaper is woken.
+	// Alone reports whether there was only one session, so that there is none to watch. It is false
+	// if that is unknown. When the answer changes, the reaper is woken.
 	Alone() bool
 }
 
@@ -52,8 +52,8 @@ type Cordon interface {
 	Obey()
 }
 
-// Reaper buries dead sessions. Their executing runs are ended by result.Reaper, for which a session
-// is dead if it has no row.
+// Reaper buries dead sessions. result.Reaper then ends their executing runs: it considers a session
+// dead if it has no row.
 type Reaper struct {
 	ReaperConfig
 
@@ -81,7 +81,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		Log:    r.Log,
 		Failed: "cannot check for dead nodes, trying again",
 	}.Run(ctx, func(ctx context.Context, woken bool) (pause time.Duration, err error) {
-		if woken { // quiet may be out of date
+		if woken { // a session may have come or gone since quiet was set
 			r.quiet = false
 		}
 
@@ -96,12 +96,12 @@ func (r *Reaper) Run(ctx context.Context) error {
 	})
 }
 
-// reap looks once, by this node's own clock. The silence of a session is measured from the end of
-// the look that first showed its beat to the start of the current look, because looks may take
-// long.
+// reap looks at the sessions once, by this node's own clock. A session counts as silent from the
+// end of the look that first showed its latest beat to the start of the current look. Looks may
+// take long, so this never overstates the silence.
 func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
-		return nil // not sure to be alive itself
+		return nil // this node's own session may be dead
 	}
 	if r.quiet && len(r.seen) == 1 && r.Lookout.Alone() && !r.Session.Cordoned() {
 		return nil
@@ -141,9 +141,9 @@ func (r *Reaper) allBeat(mono time.Duration) bool {
 	return true
 }
 
-// expired requires both: the same beat for the whole expiry on this node's own clock, and a last
-// beat at least as far from MySQL's clock. It may be far in the past, or in the future if MySQL's
-// clock was put back.
+// expired requires both: the session has shown the same beat for more than the expiry on this
+// node's own clock, and the time of that beat is as far from MySQL's present time. That time lies
+// in the past, or in the future if MySQL's clock was put back.
 func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 	if row.ID == r.Session.id {
 		return false
@@ -213,7 +213,7 @@ func (r *Reaper) logMembers(names map[string]bool) {
 	r.names = names
 }
 
-// missing returns the names that are in one set and not in another.
+// missing lists the names that are in the first set and not in the second.
 func missing(in, from map[string]bool) string {
 	var out []string
 	for name := range in {
@@ -246,7 +246,7 @@ func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 		return err
 	})
 	if err != nil {
-		return err // also after an unknown commit: the next look sees the result
+		return err // also after an unknown commit: the next look sees whether the row is gone
 	}
 
 	if buried {

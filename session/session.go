@@ -25,7 +25,7 @@ var (
 	errIDs    = errors.New("the session has used up its run ids")
 )
 
-// Identity is the information about a node that its session publishes.
+// Identity is what a session publishes about its node.
 type Identity struct {
 	Node    string
 	Address string
@@ -50,24 +50,24 @@ type Session struct {
 	Clock   *Clock
 
 	id       uuid.UUID
-	number   trip.Owner // identifies it in rows of runs
+	number   trip.Owner // identifies the session in rows of runs
 	node     string
 	lease    lease
 	minted   atomic.Int64 // run ids minted until now
 	draining atomic.Bool
-	leaving  atomic.Bool  // its row is about to be deleted, see End
+	leaving  atomic.Bool  // End is about to delete the session's row
 	cordoned atomic.Int64 // time of the node's cordon, as of the last look; 0: not cordoned
-	seen     atomic.Int64 // the cordon that it obeys: nothing is prepared or started
+	seen     atomic.Int64 // time of the cordon that the session obeys: it prepares and starts nothing; 0: none
 	beatNow  loop.Wake    // wakes the heartbeat
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
 	ctx      context.Context
 }
 
-// Register inserts a new session and returns it once its row is known to be committed, because it
-// must not claim before. The session outlives ctx; it ends when it is lost. Register tries until it
-// succeeds, ctx ends, or the server refuses for a reason that waiting does not cure
-// (sql.ErrRefuseJoin).
+// Register inserts a new session. It returns the session once the row is known to be committed,
+// because a session must not claim before that. The session outlives ctx; it ends when it is lost.
+// Register tries until it succeeds, ctx ends, or the server refuses for a reason that waiting does
+// not cure (sql.ErrRefuseJoin).
 func Register(
 	ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger,
 ) (*Session, error) {
@@ -101,12 +101,12 @@ func Register(
 	}
 }
 
-// watched holds the observed beats of existing sessions while a node waits to join, see
+// watched holds the beats of existing sessions that a node has observed while it waits to join. See
 // sql.Tx.JoinExpiry.
 type watched map[uuid.UUID]observation
 
-// silent returns the time for which a session has shown the same beat before the look that began at
-// mono; zero at the first look.
+// silent returns how long a session had shown the same beat when the look at mono began. It is zero
+// or less at the first look.
 func (v watched) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duration {
 	s, ok := v[id]
 	if !ok || s.beat != beat {
@@ -144,7 +144,7 @@ func register(
 
 		switch node, err := trip.LockNode(tx, me.Node); {
 		case err == nil:
-			// Otherwise it would take work until its first look.
+			// Otherwise the session would take work until its first look.
 			s.cordoned.Store(int64(node.Since))
 		case !errors.Is(err, sql.ErrNotFound):
 			return err
@@ -175,8 +175,8 @@ func register(
 	})
 	if sql.IsUnknown(err) {
 		namesakes.own = append(namesakes.own, s.id)
-		// Settle it. If that fails too, the row, if it exists, never beats and is buried; the next
-		// attempt has a new id.
+		// Settle the commit. If that fails too, there may be a row that never beats: peers bury it.
+		// The next attempt has a new id.
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
@@ -199,8 +199,8 @@ func (s *Session) ID() uuid.UUID { return s.id }
 // Now returns the time of MySQL's clock.
 func (s *Session) Now() job.Micros { return s.Clock.Now() }
 
-// Context ends when the session is lost or its node has left. If it is lost, the cause is
-// ErrLapsed, ErrBuried, or sql.ErrRefuseJoin after a restore of the database.
+// Context ends when the session is lost or its node has left. If the session is lost, the cause is
+// ErrLapsed, ErrBuried, errIDs, or sql.ErrRefuseJoin after a restore of the database.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Lose ends the session. The first cause counts.
@@ -209,17 +209,17 @@ func (s *Session) Lose(cause error) { s.lost(cause) }
 // Lapse is Lose for a lease that has lapsed.
 func (s *Session) Lapse() { s.Lose(ErrLapsed) }
 
-// Lost reports whether the session ended by losing its lease or its row, and not by a stop of the
-// node.
+// Lost reports whether the session was lost: its lease or row is gone, its ids are used up, or the
+// database was restored. It returns false after a stop of the node.
 func (s *Session) Lost() bool {
 	cause := context.Cause(s.ctx)
 	return errors.Is(cause, ErrLapsed) || errors.Is(cause, ErrBuried) || errors.Is(cause, errIDs) ||
 		errors.Is(cause, sql.ErrRefuseJoin)
 }
 
-// Fresh reports whether a run may be started now. Call it right before each start. After any
-// suspension it is false until MySQL's clock has been read: by the old reading, a start window
-// might look open that is over.
+// Fresh reports whether a run may be started now. Call it right before each start. After a
+// suspension it is false until MySQL's clock has been read again: by the old reading, a spawn
+// window that is over might look open.
 func (s *Session) Fresh() bool {
 	if s.ctx.Err() != nil || s.lease.age() > s.Timings.Stale {
 		return false
@@ -231,9 +231,9 @@ func (s *Session) Fresh() bool {
 	return true
 }
 
-// Unsettled returns the time for which other nodes may still use MySQL's clock from before it was
-// put forward, or 0. After that, a node that has not read the clock again has a stale lease and
-// starts nothing.
+// Unsettled returns how long other nodes may still use an old reading, after MySQL's clock was put
+// forward. Zero: no node does. After that time, a node that has not read the clock again has a
+// stale lease and starts nothing.
 func (s *Session) Unsettled() time.Duration {
 	ago, ever := s.Clock.PutForward()
 	if !ever {
@@ -248,8 +248,8 @@ func (s *Session) Age() time.Duration { return s.lease.age() }
 // Node returns the name of the node.
 func (s *Session) Node() string { return s.node }
 
-// Drain marks the session, so that its peers take over its share of the work, and publishes that
-// with a beat at once.
+// Drain marks the session as draining, and publishes that with a beat at once. Its peers then take
+// over its share of the work.
 func (s *Session) Drain() {
 	s.draining.Store(true)
 	s.beat()
@@ -306,7 +306,8 @@ func (s *Session) Number() trip.Owner { return s.number }
 // session that made the run.
 const counterBits = 38
 
-// lastIDs are reserved for mints that run while the session ends for lack of ids.
+// lastIDs is the number of ids that are reserved for mints during the end of a session that has
+// used up its ids.
 const lastIDs = 1 << 20
 
 // Mint returns the first of n consecutive unused run ids. A session that has nearly used up its
@@ -333,9 +334,9 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 
-		// A peer buried the session, and its audit line says when it lived. Only this node knows
-		// that the commands were killed. After an unknown commit this line is written a second
-		// time.
+		// If a peer has buried the session, the peer's audit line says when the session lived. Only
+		// this node knows that the commands were killed. After an unknown commit this line is
+		// written a second time.
 		if !exists && s.Lost() {
 			line := job.Entry{
 				At:     s.Now(),

@@ -16,15 +16,14 @@ const MinExpiry = 5 * time.Second
 // killLatency bounds the time for a SIGKILL to arrive and the processes to end.
 const killLatency = time.Second
 
-// Timings are all derived from the expiry, so that the nodes of a cluster must agree on one number
-// only.
+// Timings are all derived from the expiry, so the nodes of a cluster must agree on only one number.
 type Timings struct {
 	Expiry time.Duration // peers bury a session that is silent for this time
 	Beat   time.Duration // between beats
 	Scan   time.Duration // between scans for dead sessions
 	Stale  time.Duration // no run starts under a lease older than this
 	Kill   time.Duration // commands get SIGTERM when the lease is this old
-	Grace  time.Duration // and SIGKILL this time after SIGTERM
+	Grace  time.Duration // commands get SIGKILL this time after SIGTERM
 	End    time.Duration // a node that is still active is killed when its lease is this old
 	SQL    sql.Timeouts
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Watchdog watches only the age of the lease. It uses no connection, and takes no lock that a
-// goroutine waiting for MySQL could hold.
+// Watchdog ends the session when the lease is too old. It uses no connection, and takes no lock
+// that a goroutine waiting for MySQL could hold.
 type Watchdog struct {
 	session *Session
 	log     *slog.Logger

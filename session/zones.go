@@ -48,14 +48,13 @@ func firstLine(path string) string {
 	return strings.TrimSpace(lines.Text())
 }
 
-// The setting zones describes the time zone data with which all jobs were planned. It is the
-// fingerprint of that data, see job.ZoneData. While nodes have different data, and until all jobs
-// have been checked after that, it is "?" and the session of the last node that brought different
-// data.
+// The setting `zones` is the fingerprint of the time zone data with which all jobs were planned
+// (see job.ZoneData). When a node joins with different data, the setting becomes "?" and that
+// node's session. It stays so until all nodes have the same data and all jobs have been checked
+// with it.
 
-// joinZones notes that a session begins with some time zone data, if it differs from the setting:
-// from now on, jobs may be planned with this data. Call it in the transaction that inserts the
-// session.
+// joinZones marks the setting if a new session brings different time zone data, because jobs may be
+// planned with that data from now on. Call it in the transaction that inserts the session.
 func joinZones(tx *sql.Tx, session uuid.UUID, zones string) error {
 	if zones == "" {
 		return nil

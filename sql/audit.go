@@ -15,9 +15,10 @@ func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
 		VALUES `+Values(1, auditValues), auditArgs(e)...)
 }
 
-// Record makes a change together with its audit line, until it is known to be applied or refused.
-// fn returns the line, or nil if there was nothing to change. The actor comes from ctx unless the
-// line names one. The line settles an unknown commit: it exists if and only if the change was made.
+// Record makes a change and writes its audit line in one transaction. It tries until the change is
+// known to be applied or refused. fn makes the change and returns the line, or nil if there was
+// nothing to change. The actor comes from ctx unless the line names one. The line settles an
+// unknown commit: it exists if and only if the change was made.
 func (db *DB) Record(ctx context.Context, fn func(*Tx) (*job.Entry, error)) error {
 	var line *job.Entry
 	return db.TxOnce(ctx, func(tx *Tx) (err error) {
@@ -49,8 +50,8 @@ func (db *DB) RecordAt(ctx context.Context, fn func(*Tx, job.Micros) (*job.Entry
 	})
 }
 
-// Note writes an audit line in the transaction of its change, and sets the line's id. If the line
-// names no actor, the context does.
+// Note writes an audit line in the transaction of its change, and sets the line's id. The actor
+// comes from the context unless the line names one.
 func (tx *Tx) Note(line *job.Entry) (err error) {
 	if line.Who == "" {
 		line.Actor = job.ActorOf(tx.ctx)
@@ -81,9 +82,10 @@ func auditArgs(e *job.Entry) []any {
 // Audited reports whether an audit line exists. It waits for a transaction that is writing the
 // line, so it can settle a change whose commit is unknown.
 //
-// It inserts a line with the same id which says that the change was not made. If the change is
-// committed, or about to be, that is a duplicate key. Otherwise the new line stays: nodes may only
-// insert into the audit, and it refuses a commit that still arrives through another server.
+// It inserts a line with the same id, which says that the change was not made. If the change is
+// committed, or about to be, the insert fails with a duplicate key. Otherwise the new line stays,
+// because nodes may not delete audit lines. If the lost commit still arrives through another
+// server, the new line makes that commit fail.
 //
 // The id alone does not identify a line, because a server that crashed reuses ids that no reader
 // has seen.
@@ -122,13 +124,14 @@ func ScanEntry(rows *stdsql.Rows) (e job.Entry, err error) {
 	return e, err
 }
 
-// ScanAudit reads an audit line. The columns in first, if any, come before it.
+// ScanAudit reads an audit line. first takes the columns before it, if any.
 func ScanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
 	return rows.Scan(append(first, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name,
 		&e.Reason, &e.Was, &e.Became)...)
 }
 
-// maxAuditBytes bounds the old and new values that one statement inserts, to within one line.
+// maxAuditBytes bounds the bytes of old and new values that one statement inserts. Its last line
+// may go over that.
 const maxAuditBytes = 512 << 10
 
 // InsertAudits writes audit lines whose ids the caller does not need.

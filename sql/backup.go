@@ -9,14 +9,14 @@ import (
 	"go-crontab/job"
 )
 
-// Backup is what an operator has told of the last backup.
+// Backup is an operator's report of the last backup.
 type Backup struct {
-	At     job.Micros    // zero: nobody has told of one
-	Within time.Duration // in which the next one is expected
+	At     job.Micros    // zero: no backup was reported
+	Within time.Duration // the next backup is expected within this time
 }
 
-// LastBackup returns the last backup. A row that was edited by hand and cannot be read counts as
-// none.
+// LastBackup returns the last backup. A row that cannot be read, because it was edited by hand,
+// counts as no backup.
 func (db *DB) LastBackup(ctx context.Context) (b Backup, err error) {
 	err = Each(db.Reader(ctx), "read the last backup", func(rows *Rows) error {
 		var text string

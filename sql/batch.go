@@ -6,7 +6,7 @@ import "time"
 // item that MySQL refuses is alone, and doubles it after a success. It is not safe for concurrent
 // use.
 //
-// A lost connection halves it as well, because a row may be the cause: for example, one that is
+// A lost connection halves the size too, because a row may be the cause, such as a row that is
 // larger than a packet.
 type Batch struct {
 	most, size int

@@ -26,8 +26,8 @@ type driverConn interface {
 
 // conn is a connection on which a transaction of DB.Tx begins without a round trip. With autocommit
 // off, its first statement begins the transaction, and COMMIT or ROLLBACK ends it as always. A
-// transaction that has sent nothing has nothing to end. All other statements need autocommit on. So
-// switching between the two costs one statement, and a series of transactions costs none.
+// transaction that has sent nothing has nothing to end. All other statements need autocommit on.
+// Turning autocommit on or off costs one statement. A series of transactions does not need that.
 type conn struct {
 	driverConn
 	manual bool // autocommit is off
@@ -36,7 +36,7 @@ type conn struct {
 	dirty  bool // unknown whether the last transaction is over
 }
 
-// silent is a context key: its transaction may begin without a round trip.
+// silent is a context key. It allows a transaction to begin without a round trip.
 type silent struct{}
 
 const (
@@ -98,8 +98,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return c.driverConn.QueryContext(ctx, query, args)
 }
 
-// PrepareContext prepares a statement that runs next. The driver does so when the arguments do not
-// fit into the statement's text.
+// PrepareContext prepares a statement that runs next. database/sql calls it when the driver cannot
+// write the arguments into the statement's text.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := c.automatic(ctx); err != nil {
 		return nil, err
@@ -123,6 +123,6 @@ func (t *transaction) end(statement string) error {
 	return err
 }
 
-// IsValid reports whether the connection may be reused. It may not if its transaction could not be
-// ended: the next one would continue that transaction.
+// IsValid reports whether the connection may be reused. It may not if the reply to COMMIT or
+// ROLLBACK failed: the next transaction might continue the old one.
 func (c *conn) IsValid() bool { return !c.dirty && c.driverConn.IsValid() }

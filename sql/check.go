@@ -14,15 +14,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrRefuseJoin marks facts that only an operator can change, so waiting is useless.
+// ErrRefuseJoin marks an error whose cause only an operator can remove, so waiting is useless.
 var ErrRefuseJoin = errors.New("this node cannot join")
 
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefuseJoin, fmt.Sprintf(format, args...))
 }
 
-// MinPacket is the least max_allowed_packet, in bytes. A batch of output fits, even if quoting
-// doubles each byte.
+// MinPacket is the smallest allowed max_allowed_packet, in bytes. A batch of output fits into it,
+// even if quoting doubles each byte.
 const MinPacket = 8 << 20
 
 // IsOff reports whether a switch of the server is off. In MariaDB 12, read_only is a word with more
@@ -150,14 +150,14 @@ func (db *DB) checkLocks(ctx context.Context) error {
 	return nil
 }
 
-// JoinExpiry agrees with the cluster on the session expiry: nodes that disagree would bury each
-// other. The first node of an empty cluster decides, so call this in the transaction that inserts
-// the session.
+// JoinExpiry agrees with the cluster on the session expiry. Nodes with different values would bury
+// each other, that is, delete each other's session rows. The first node of an empty cluster
+// decides, so call this in the transaction that inserts the session.
 //
-// A cluster that lost all its nodes at once leaves their session rows, and no node buries them. As
-// with any burial, MySQL's clock alone is no proof that a session is dead: the clock may have been
-// set, or MySQL may have been unreachable for a while. silent returns the time for which a session
-// has shown the same beat, by the caller's own clock.
+// If all nodes of a cluster die at once, their session rows remain, because no node is left to bury
+// them. MySQL's clock alone does not prove that such a session is dead: the clock may have been
+// set, or MySQL may have been unreachable for a while. So silent returns the time for which a
+// session has shown the same beat, by the caller's own clock.
 func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat int64) time.Duration) error {
 	// The lock keeps two first nodes from deciding differently.
 	if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {

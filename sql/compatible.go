@@ -6,20 +6,21 @@ import (
 	"strconv"
 )
 
-// compatibleSince is the oldest schema version whose programs may run next to the newest ones. Up
-// to the newest migration, no migration removes or redefines anything that those programs use. So
-// nodes can be replaced one by one; see docs/upgrades.md. Raising it ends that for older nodes: all
-// must be stopped first, and Migrate checks that they are.
+// compatibleSince is a schema version. Programs made for this version or a later one can work with
+// the newest schema: no later migration removes or redefines anything that they use. So nodes can
+// be replaced one by one; see docs/upgrades.md. If you raise it, all older nodes must be stopped
+// before Migrate, which checks that.
 const compatibleSince = 1
 
-// LetsIn reports whether a program that knows the schema up to version known may use a newer
-// schema.
+// LetsIn reports whether an older program may use the schema. known is the newest schema version
+// that this program knows.
 func (db *DB) LetsIn(ctx context.Context, known int64) (bool, error) {
 	since, err := db.compatibleSince(ctx)
 	return since > 0 && since <= known, err
 }
 
-// compatibleSince returns the oldest version that the schema lets in, or 0 if it does not say.
+// compatibleSince returns the oldest schema version whose programs may use the schema, or 0 if the
+// setting does not exist.
 func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 	err = db.db.QueryRowContext(ctx, `
 		SELECT CAST(value AS SIGNED)
@@ -50,8 +51,9 @@ func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	})
 }
 
-// mayMigrate refuses to remove what live nodes depend on. Session rows do not say for which version
-// a node was made, so any version that the schema has let in may be running.
+// mayMigrate refuses migrations that remove something on which live nodes may depend. Session rows
+// do not say for which version a node was made, so nodes of any version that the schema lets in may
+// be running.
 func (db *DB) mayMigrate(ctx context.Context, from, since int64) error {
 	oldest, err := db.compatibleSince(ctx)
 	if err != nil {

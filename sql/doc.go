@@ -20,12 +20,13 @@
 // # Lock order
 //
 // folder → setting → locks (ascending) → stops → calendars → groups → jobs (ascending) → limits of
-// apps (ascending) → output (ascending) → its parts → runs (ascending) → chunks → inserts; the audit comes last. Session rows are
-// never locked together with runs. Starts and ends do not lock the limits of apps, so holding such
-// a lock delays no run.
+// apps (ascending) → output (ascending) → its parts → runs (ascending) → chunks → inserts; the
+// audit comes last. Session rows are never locked together with runs. Starts and ends do not lock
+// the limits of apps, so holding such a lock delays no run.
 //
 // # Time
 //
 // Instants are microseconds since 1970 UTC. Callers pass them as arguments, from the session's
-// reading of MySQL's clock. Only beats and expiry ask MySQL for the time inside their statements.
+// reading of MySQL's clock. A few statements read MySQL's clock themselves, such as beats, expiry
+// and the notes of ends.
 package sql

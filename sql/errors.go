@@ -19,7 +19,7 @@ type Unknown struct{ Err error }
 func (u *Unknown) Error() string { return "the outcome of the commit is unknown: " + u.Err.Error() }
 func (u *Unknown) Unwrap() error { return u.Err }
 
-// IsUnknown reports whether err leaves open if the transaction is committed.
+// IsUnknown reports whether err is an Unknown: the transaction may be committed or not.
 func IsUnknown(err error) bool {
 	var u *Unknown
 	return errors.As(err, &u)
@@ -41,8 +41,8 @@ func number(err error) uint16 {
 	return 0
 }
 
-// retryable reports whether the whole transaction can simply be run again: the server rolled it
-// back, or lets us do so, because of bad luck.
+// retryable reports whether the whole transaction can be run again. Another transaction was in its
+// way, and the server has rolled it back or lets us do so.
 //
 //	1213 deadlock
 //	1205 lock timeout (the rest of the transaction would continue, so always roll back)
@@ -61,8 +61,9 @@ func retryable(err error) bool {
 // majority.
 const notReady = 1047
 
-// commitError classifies an error of COMMIT. It is refused only if the server itself says that it
-// rolled back. After a lost connection, a timeout or any other number the commit is unknown.
+// commitError classifies an error of COMMIT. The commit is refused only if the server itself says
+// that it rolled back. After a lost connection, a timeout or any other number the commit is
+// unknown.
 //
 //	1213 deadlock found at certification (Galera)   3101 rolled back by group replication
 //	1290, 1792, 1836 read-only server               1020, 1205 as above
@@ -83,8 +84,8 @@ type notBegun struct{ err error }
 func (n *notBegun) Error() string { return "begin: " + n.err.Error() }
 func (n *notBegun) Unwrap() error { return n.err }
 
-// IsRefused reports whether MySQL refused a statement itself, as opposed to being unreachable.
-// Trying again with fewer rows may find the row that it refuses.
+// IsRefused reports whether MySQL was reachable and refused a statement. A retry with fewer rows
+// may find the row that MySQL refuses.
 func IsRefused(err error) bool { return number(err) != 0 && !IsAway(err) && !IsUnknown(err) }
 
 // BlamesRows reports whether MySQL refused a statement because of the contents of its rows, and not
@@ -140,7 +141,8 @@ func IsAway(err error) bool {
 }
 
 // IsDown reports whether an error shows that MySQL cannot be used at all: it is unreachable, full,
-// read-only or cut off. Unlike IsAway, it excludes the bad luck of a single transaction.
+// read-only or cut off. Unlike IsAway, it excludes errors that concern a single statement or
+// transaction.
 func IsDown(err error) bool {
 	switch number(err) {
 	case 1317, 1969, 3024: // one statement was interrupted
@@ -149,8 +151,8 @@ func IsDown(err error) bool {
 	return IsAway(err) && !retryable(err)
 }
 
-// IsBroken reports whether a connection broke. That says nothing about MySQL: an older connection
-// may have been closed long ago.
+// IsBroken reports whether a connection broke. MySQL may still be up: an idle connection may have
+// been closed long ago.
 func IsBroken(err error) bool {
 	return number(err) == 0 && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn))
 }
@@ -166,9 +168,9 @@ func isReadOnly(err error) bool {
 	return false
 }
 
-// readOnlyError is an error of a read-only server. database/sql sees a bad connection, drops it, and
-// tries a statement outside a transaction again on another one: after a failover, the old primary
-// must not keep our connections. People see what the server says.
+// readOnlyError is an error of a read-only server. To database/sql it is a bad connection: it drops
+// the connection, and retries a statement outside a transaction on another one. So the old primary
+// keeps no connection of ours after a failover. The text is the server's.
 type readOnlyError struct{ err error }
 
 func (r *readOnlyError) Error() string   { return r.err.Error() }

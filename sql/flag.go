@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Flag reads a column that is 0 or 1. Any other number, written by hand, counts as 1, where
-// database/sql would fail to read a bool: one bad row must not hide the rows that are read with it.
+// Flag reads a column that is 0 or 1. Any other number, written by hand, counts as 1. database/sql
+// cannot read such a number as a bool, and one bad row would hide all other rows of the query.
 type Flag bool
 
 // Scan implements the interface of database/sql.

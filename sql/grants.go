@@ -24,7 +24,7 @@ func rightsOn(table string) []string {
 }
 
 // Grants returns the statements that grant a MySQL user the rights that nodes need. They grant
-// table by table: MySQL adds grants up, so one on the whole schema would cover the audit too.
+// table by table: MySQL adds grants up, so a grant on the whole schema would cover the audit too.
 func (db *DB) Grants(ctx context.Context, user, host string) ([]string, error) {
 	tables, err := expectedTables()
 	if err != nil {

@@ -175,7 +175,7 @@ func connectToWriter(ctx context.Context, c driver.Connector) (driver.Conn, erro
 
 var errNotReady = errors.New("it is cut off from the majority of its Galera cluster, or has not caught up with it")
 
-// shown returns the names and values that a statement shows.
+// shown returns the names and values that a SHOW statement returns.
 func shown(ctx context.Context, link driver.Conn, show string) (map[string]string, error) {
 	rows, err := link.(driver.QueryerContext).QueryContext(ctx, show, nil)
 	if err != nil {
@@ -200,8 +200,8 @@ func shown(ctx context.Context, link driver.Conn, show string) (map[string]strin
 // then ask another. Claims and starts do not need them: they write the rows on which they depend.
 var freshness = []struct{ variable, value, set, to string }{
 	{"wsrep_on", "ON", "wsrep_sync_wait", "1"},
-	// Needed because of the default of old versions: a new primary would answer before it has
-	// applied everything that the old one had committed.
+	// Old versions have this default. With it, a new primary answers before it has applied
+	// everything that the old primary committed.
 	{"group_replication_consistency", "EVENTUAL", "group_replication_consistency", "'BEFORE_ON_PRIMARY_FAILOVER'"},
 	{"group_replication_single_primary_mode", "OFF", "group_replication_consistency", "'BEFORE'"},
 }
@@ -232,8 +232,8 @@ func (h *hosts) askForFresh(ctx context.Context, link driver.Conn) error {
 	return err
 }
 
-// watched is a connection that is dropped once its server says that it is read-only, or cut off from
-// its cluster. A new connection may reach a server that is not.
+// watched is a connection that is dropped once its server says that it is read-only, or cut off
+// from its cluster. A new connection may reach a better server.
 type watched struct {
 	driverConn
 	cut bool

@@ -35,8 +35,9 @@ func (tx *Tx) TakeLocks(ids []LockID) error {
 	return err
 }
 
-// Next returns SQL that increments a column. After the highest number, which can only have been
-// written by hand, it restarts at 0: a failing statement would block every job that needs the row.
+// Next returns SQL that increments a column. After the highest number, which only a manual edit can
+// write, it restarts at 0. Otherwise the statement would fail, and block every job that needs the
+// row.
 func Next(column string) string {
 	return column + " = IF(" + column + " < 9223372036854775807, " + column + " + 1, 0)"
 }

@@ -22,7 +22,7 @@ type Meter struct {
 
 	Claimed atomic.Int64 // runs that became prepared
 	Started atomic.Int64 // runs that became executing
-	Freed   atomic.Int64 // runs that became idle again out of turn
+	Freed   atomic.Int64 // prepared or executing runs that were released: they became idle again
 
 	ended [job.LastOutcome + 1]atomic.Int64
 }
@@ -51,15 +51,15 @@ func (m *Meter) outcome(err error) {
 	}
 }
 
-// tally holds the effects of a transaction, counted if it is applied.
+// tally holds the effects of a transaction on runs. They are counted only if it is applied.
 type tally struct {
 	claimed, started, freed int64
 	ended                   [job.LastOutcome + 1]int64
 	any                     bool
 }
 
-// Claimed, Started, Freed and Ended note effects of the transaction on runs, counted once it is
-// applied.
+// Claimed, Started, Freed and Ended note effects of the transaction on runs. The meter counts them
+// once the transaction is applied.
 
 // Claimed notes that n runs became prepared.
 func (tx *Tx) Claimed(n int64) { tx.did.claimed, tx.did.any = tx.did.claimed+n, true }
@@ -67,7 +67,7 @@ func (tx *Tx) Claimed(n int64) { tx.did.claimed, tx.did.any = tx.did.claimed+n, 
 // Started notes that n runs became executing.
 func (tx *Tx) Started(n int64) { tx.did.started, tx.did.any = tx.did.started+n, true }
 
-// Freed notes that n runs became idle again out of turn.
+// Freed notes that n prepared or executing runs were released: they became idle again.
 func (tx *Tx) Freed(n int64) { tx.did.freed, tx.did.any = tx.did.freed+n, true }
 
 // Ended notes that n runs ended with an outcome.

@@ -15,7 +15,8 @@ const (
 	lockTable    = "schema_lock" // goose's lock against concurrent migrates
 )
 
-// provider returns goose's provider of the migrations. It begins no migration once stop has ended.
+// provider returns goose's provider of the migrations. It begins no migration after stop is
+// cancelled.
 func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 	all, err := migrations()
 	if err != nil {
@@ -48,7 +49,8 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 // stops after the current migration. A later Migrate continues a migration that died in the middle.
 func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if n := db.db.Stats().MaxOpenConnections; n == 1 || n == 2 {
-		// Migrations need three: for goose, for their statements, and for keeping the lock.
+		// Migrations need three connections: for goose, for the statements, and for keeping the
+		// lock.
 		db.db.SetMaxOpenConns(3)
 	}
 
@@ -78,7 +80,8 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 		}
 	}
 
-	// MySQL commits each change of a table separately, and half a migration has no version.
+	// Do not interrupt a migration: MySQL commits each change of a table separately, and half a
+	// migration has no version.
 	ctx = context.WithoutCancel(ctx)
 	if _, err := p.Up(ctx); err != nil {
 		var one *goose.PartialError
@@ -121,7 +124,7 @@ func newestMigration(p *goose.Provider) int64 {
 }
 
 // SchemaVersion returns the version of the latest migration, or 0 if none ever ran. It must not
-// create goose's table: serve may lack the right.
+// make goose create its table: serve may lack the right to do so.
 func (db *DB) SchemaVersion(ctx context.Context) (int64, error) {
 	var n int64
 	err := db.db.QueryRowContext(ctx, `
@@ -160,8 +163,8 @@ func (db *DB) checkSchema(ctx context.Context) error {
 			return err
 		}
 
-		// Migrate writes it after the last step of a new schema. A waiting node may see any step
-		// before.
+		// Migrate writes this setting after the last step of a new schema. A waiting node may see
+		// any earlier step.
 		if since == 0 {
 			return fmt.Errorf(
 				"the schema is incomplete (version %d of %d); waiting until go-crontab migrate has finished",

@@ -14,8 +14,8 @@ import (
 var migrationFiles embed.FS
 
 // stepTable records the progress of each migration, in statements. MySQL commits each change of a
-// table separately, so a migrate that is killed may leave half a migration, whose version is only
-// recorded at its end.
+// table separately, so a killed migrate may leave half a migration. The version of a migration is
+// only recorded at its end.
 const stepTable = "schema_step"
 
 // migrations returns the migrations of the files, in order.
@@ -82,7 +82,7 @@ type migration struct {
 // run applies the statements that are not applied yet. MySQL applies each as a whole or not at all.
 // Before each statement, run notes that it may have been applied. If we die or lose MySQL after
 // that, the next migrate tries the statement again and accepts MySQL's answer that its object
-// exists. Only then: in any other case the object belongs to another program.
+// exists. Without that note, an existing object belongs to another program, and run fails.
 func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -123,7 +123,8 @@ func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 		_, err := c.ExecContext(ctx, m.statements[i])
 		if err != nil && !(again && standsAlready(err)) {
 			if IsRefused(err) && !again {
-				// If this write is lost, the next migrate is only too trusting.
+				// If this note fails, the next migrate cannot see that an existing object belongs
+				// to another program. That is all.
 				_ = note(i, false)
 			}
 			return m.failed(i, err)

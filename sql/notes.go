@@ -12,12 +12,12 @@ const (
 	NoteOIDC        = "oidc"
 )
 
-// NodeNote is what a node has noted about itself, for what only the node can see.
+// NodeNote is a fact that a node wrote about itself, because only the node can see it.
 type NodeNote struct {
 	Node    string
 	What    string
 	Expires job.Micros // of the certificate
-	Error   string     // why the OIDC issuer cannot be reached; "": it can
+	Error   string     // why the OIDC issuer cannot be reached; empty if it can
 	Since   job.Micros // when the error began
 	Alive   bool       // the node has a session
 }
@@ -35,8 +35,8 @@ func (db *DB) NodeNotes(ctx context.Context) ([]NodeNote, error) {
 		ORDER BY n.node, n.what`)
 }
 
-// WriteNodeNotes writes the notes of a node. It removes the node's other notes, and those of nodes
-// that are gone.
+// WriteNodeNotes writes the notes of a node. It removes the other notes of this node, and all notes
+// of the nodes in gone.
 func (db *DB) WriteNodeNotes(ctx context.Context, node string, notes []NodeNote, gone []string) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		list, args := In(nil, append([]string{node}, gone...))

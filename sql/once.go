@@ -12,10 +12,10 @@ import (
 // errKeyTaken means that a concurrent request has stored the same key.
 var errKeyTaken = errors.New("another request with this key was recorded meanwhile")
 
-// TxOnce is like TxSettled, for the change of a request. If ctx carries a request that must be
-// carried out once, the transaction stores its key too. If the key exists already, nothing changes:
-// the error is job.ErrRepeated, or job.ErrKeyReused if the key belongs to a different request. So
-// the existence of the key settles an unknown commit.
+// TxOnce is like TxSettled, for a change that a request makes. If ctx carries a request that must
+// take effect only once, the transaction also stores the key of the request. If the key exists
+// already, nothing changes: the error is job.ErrRepeated, or job.ErrKeyReused if the key belongs to
+// a different request. So the existence of the key settles an unknown commit.
 func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	once := job.OnceOf(ctx)
 	if once == nil {
@@ -38,7 +38,8 @@ func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) 
 			return tx.writeKey(once)
 		}, func(tx *Tx) (bool, error) { return tx.keyStands(once) })
 		if errors.Is(err, errKeyTaken) {
-			// The second of two requests with one key finds it in the next round.
+			// Another request with this key has just stored it. The next round finds the stored
+			// key.
 			continue
 		}
 
@@ -48,7 +49,7 @@ func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) 
 }
 
 // keyStands reports whether a request's key is stored. It waits for a transaction that is storing
-// it.
+// the key.
 func (tx *Tx) keyStands(once *job.Once) (bool, error) {
 	r, err := tx.LockRequest(once.Key)
 	switch {
@@ -83,8 +84,8 @@ func (tx *Tx) writeKey(once *job.Once) error {
 	return err
 }
 
-// InsertRequest records a request for runs of a job. Its id is the origin of those runs. key is the
-// client's Idempotency-Key, or "". A key that was used before is ErrExists.
+// InsertRequest records a request for runs of a job. The runs name its id as their origin. key is
+// the client's Idempotency-Key, or "". If the key was used before, the error is ErrExists.
 func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now job.Micros) (int64, error) {
 	var k any
 	if key != "" {

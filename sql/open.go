@@ -13,11 +13,12 @@ import (
 
 // Timeouts bound the cost of one statement.
 //
-// LockWait < Read, so that the server gives up on a row lock before the client does. Otherwise a
-// write could be applied after its caller has stopped waiting. For the same reason
-// lock_wait_timeout, for table locks held up by an ALTER TABLE, is a second shorter than Read:
-// while the server waits for a table lock, it does not notice that its client has gone, and it
-// would keep a connection for each such client.
+// LockWait is less than Read, so that the server gives up on a row lock before the client does.
+// Otherwise a write could be applied after its caller has stopped waiting.
+//
+// lock_wait_timeout is for table locks, which an ALTER TABLE may hold up. It is a second shorter
+// than Read for the same reason. Also, a server that waits for a table lock does not notice that
+// its client has gone, and would keep a connection for each such client.
 type Timeouts struct {
 	Dial     time.Duration
 	Read     time.Duration // bounds reading and writing of each statement, COMMIT included
@@ -37,8 +38,8 @@ var DefaultTimeouts = Timeouts{
 // MigrateTimeouts leave migrations enough time.
 var MigrateTimeouts = Timeouts{Dial: 5 * time.Second, Read: 30 * time.Minute, LockWait: time.Minute, Idle: time.Hour}
 
-// longest returns the seconds after which the server ends a statement; 0 means never. A statement
-// of a migration continues after its migrate died, and the next migrate finds it applied.
+// longest returns the seconds after which the server ends a statement; 0 means never. So a
+// migration's statement continues if migrate dies, and the next migrate finds it applied.
 func (t Timeouts) longest() int {
 	if t == MigrateTimeouts {
 		return 0
@@ -60,8 +61,8 @@ type DB struct {
 // password.
 func Open(dsn string, t Timeouts, size int) (*DB, error) { return openPool(dsn, t, size, true) }
 
-// openPool is like Open. With fresh, reads on a multi-writer cluster show what other members have
-// written.
+// openPool is like Open. With fresh, reads on a multi-writer cluster show everything that other
+// members have written.
 func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	all, err := configs(dsn, t)
 	if err != nil {
@@ -74,23 +75,24 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	}
 
 	db := stdsql.OpenDB(&connector{Connector: c, init: []string{
-		// A statement, because the variable's name differs between MySQL and MariaDB.
+		// Set by a statement, because the variable's name differs between MySQL and MariaDB.
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		// Repeated, because a variable in the DSN overrides the handshake, and escaping depends on
-		// the character set.
+		// Set again, because a variable in the DSN may override the character set of the handshake.
+		// Escaping depends on that character set.
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-		// autocommit, because without it a beat would begin a transaction that never commits. See
-		// conn for transactions.
+		// autocommit is on, because otherwise a beat would begin a transaction that never commits.
+		// See conn for transactions.
 		fmt.Sprintf(
 			"SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, lock_wait_timeout=%d, wait_timeout=%d, "+
 				"time_zone='+00:00',"+
 				" sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"+
-				// On by default since MariaDB 11.6.2. Then a locking read is refused (error 1020)
-				// if its row changed while it waited; at READ COMMITTED too, if a subquery reads
-				// without a lock.
+				// This setting is on by default since MariaDB 11.6.2. It refuses a locking read
+				// (error 1020) whose row changed while the read waited. That happens at READ
+				// COMMITTED too, if a subquery reads without a lock.
 				" /*M!110602 , innodb_snapshot_isolation=OFF */"+
-				// Ends reads whose client has gone: the server would not notice, and they would
-				// pile up. In seconds on MariaDB; on MySQL in milliseconds, and for reads only.
+				// This limit ends reads whose client has gone: the server would not notice, and
+				// they would pile up. MariaDB counts in seconds. MySQL counts in milliseconds, and
+				// limits reads only.
 				" /*M! , max_statement_time=%[4]d */ /*!80000 , max_execution_time=%[4]d000 */",
 			int(t.LockWait/time.Second), int(max(t.LockWait, t.Read-time.Second)/time.Second), int(t.Idle/time.Second),
 			t.longest()),
@@ -155,7 +157,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 		return nil, fmt.Errorf("DSN: %s; write it as user:password@tcp(host:3306)/schema", why)
 	}
 
-	if strings.Contains(cfg.Net, ":") { // a password without an @ after it
+	if strings.Contains(cfg.Net, ":") { // no @ follows the password
 		return nil, fmt.Errorf("DSN: cannot be parsed; write it as user:password@tcp(host:3306)/schema")
 	}
 	if cfg.DBName == "" {
@@ -174,7 +176,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	// An UPDATE counts the rows that it matched, including unchanged ones.
 	cfg.ClientFoundRows = true
 	cfg.InterpolateParams = true // one round trip a statement; safe because of the character set below
-	cfg.RejectReadOnly = false   // watched does it, and keeps the server's words
+	cfg.RejectReadOnly = false   // type watched does it, and keeps the server's error text
 	cfg.MultiStatements, cfg.AllowAllFiles = false, false
 	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
 	cfg.Logger = &mysql.NopLogger{} // each error is also returned

@@ -19,7 +19,7 @@ func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any
 }
 
 // Reader returns a reader outside any transaction: each statement sees everything committed when it
-// begins. Its statements end with ctx.
+// begins. When ctx is cancelled, its statements end.
 func (db *DB) Reader(ctx context.Context) Reader { return plainReader{db, ctx} }
 
 type plainReader struct {

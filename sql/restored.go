@@ -15,8 +15,8 @@ import (
 )
 
 // Watermark records the progress of a cluster's database. A node raises its counter every ten
-// seconds, and only a restore puts it back. A new Epoch is drawn when an operator accepts a
-// restored database.
+// seconds, and only a restore lowers it. When an operator accepts a restored database, it gets a
+// new Epoch.
 type Watermark struct {
 	Epoch string `json:"epoch"`
 	// Before lists the epochs that this one replaced, latest first, separated by spaces.
@@ -25,20 +25,21 @@ type Watermark struct {
 	At     job.Micros `json:"at"` // when it was raised, by MySQL's clock
 }
 
-// epochsKept bounds the number of known epochs, the current one included. It fits the row epoch of
-// table setting.
+// epochsKept bounds the number of known epochs, the current one included. So many fit into the row
+// `epoch` of table setting.
 const epochsKept = 6
 
-// Lost reports whether a database with mark m is older than the one from which seen was read. slack
-// exceeds what a failover may lose, and what a reader of another member may not see yet.
+// Lost reports whether the database has lost changes: its mark m is older than seen, a mark that
+// was read before. slack allows for marks that a failover loses, or that another member of the
+// cluster does not show yet.
 func (m Watermark) Lost(seen Watermark) bool {
 	const slack = 3
 	return m.Epoch == seen.Epoch && m.N+slack < seen.N || slices.Contains(strings.Fields(seen.Before), m.Epoch)
 }
 
-// After returns the mark m as known to a process that has also seen another mark of the same
-// cluster. It adds to m.Before the epochs that the database forgot with a restore. It ignores the
-// epochs of a different cluster.
+// After returns m, with the epochs of seen added to m.Before. seen is a mark that this process read
+// before, and a restore may have made the database forget its epochs. If seen belongs to a
+// different cluster, After returns m unchanged.
 func (m Watermark) After(seen Watermark) Watermark {
 	was, before := strings.Fields(seen.Epoch+" "+seen.Before), strings.Fields(m.Before)
 	same := func(epoch string) bool { return epoch == m.Epoch || slices.Contains(before, epoch) }
@@ -88,9 +89,9 @@ func WatermarkOf(epoch, mark string) (m Watermark) {
 	return m
 }
 
-// RaiseWatermark raises the mark that was seen by one, unless another node did. Like a beat it is a
-// single statement without a transaction: nothing changes with it, and an idle node sends it all
-// day.
+// RaiseWatermark adds one to the counter, unless another node has raised it since it was seen. Like
+// a beat it is a single statement without a transaction: it changes no other row, and even an idle
+// node sends it every ten seconds.
 func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros) error {
 	failpoint.Here("before", "raise mark")
 	_, err := db.db.ExecContext(ctx, `

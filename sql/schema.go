@@ -117,9 +117,9 @@ func (db *DB) User(ctx context.Context) (user, schema string, err error) {
 // Denied is a right that the user lacks on a table.
 type Denied struct{ Right, Table string }
 
-// DeniedRights returns the rights that nodes need on tables and that the user lacks. It asks the
-// server to explain a statement of each kind. That needs the rights of the statement, however they
-// were granted, and changes and locks nothing.
+// DeniedRights returns the rights that nodes need on tables and that the user lacks. It sends an
+// EXPLAIN of a statement of each kind. An EXPLAIN needs the same rights as its statement, however
+// they were granted. It changes and locks nothing.
 func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
 	tables, err := expectedTables() // from the migrations: the server may hide tables from the user
 	if err != nil {
@@ -304,8 +304,9 @@ func splitOutside(text string, at byte) []string {
 }
 
 // SchemaFaults lists the tables, columns and indexes that the migrations create and the schema
-// lacks. Statements name indexes, and fail if they do not exist. A table that the server hides from
-// the user does not count as missing; see DeniedRights.
+// lacks, and tables with another engine than InnoDB. A missing index is a fault, because statements
+// that name it fail. A table that the server hides from the user does not count as missing; see
+// DeniedRights.
 func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]string, error) {
 	want, err := expectedTables()
 	if err != nil {

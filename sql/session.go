@@ -43,7 +43,7 @@ type SessionRow struct {
 	Labels     map[string]string // of the node, without the labels of its handlers
 	Handlers   []string          // keys of its handlers
 	Cordoned   job.Micros        // when its node was cordoned; 0 if it is not
-	CordonSeen job.Micros        // the cordon that it obeys: it holds nothing prepared and starts nothing
+	CordonSeen job.Micros        // the cordon that the session obeys: it holds nothing prepared and starts nothing
 
 	Zones     string // job.ZoneData of the node; empty in old versions
 	ZonesFrom string // source of that data, for people
@@ -116,8 +116,8 @@ type Namesake struct {
 	Age      time.Duration // since its last beat, by MySQL's clock
 }
 
-// SessionsOf lists the sessions with a node name. After JoinExpiry in the same transaction, no
-// session can be added.
+// SessionsOf lists the sessions with a node name. Call JoinExpiry first in the same transaction:
+// its lock keeps others from adding sessions.
 func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 	// beat_at may hold any number, if written by hand.
 	const statement = `
@@ -137,7 +137,8 @@ func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 	return out, err
 }
 
-// DeleteSession buries a session if its beat is still beat. It reports whether it did.
+// DeleteSession buries a session: it deletes the row if its beat counter is still `beat`. It
+// reports whether it did.
 func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
 	n, err := tx.Exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
 	return n == 1, err

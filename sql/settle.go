@@ -12,10 +12,9 @@ const settleEvery = 100 * time.Millisecond
 // commit, settled reports, by locking reads, whether the transaction was applied. TxSettled returns
 // *Unknown only if MySQL could not be asked before ctx ended.
 //
-// On a multi-writer cluster, a commit may still arrive after settled did not see it. So either
-// settled writes the rows that fn has written, so that the later of the two is refused, or fn does
-// when it runs again.
-// when it runs again.
+// On a multi-writer cluster, the lost commit may still arrive after settled did not find it. So
+// settled, or fn when it runs again, must write the same rows as the lost transaction. Then the
+// cluster refuses the later of the two.
 func (db *DB) TxSettled(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	for {
 		err := db.Tx(ctx, fn)
@@ -27,7 +26,7 @@ func (db *DB) TxSettled(ctx context.Context, fn func(*Tx) error, settled func(*T
 		for {
 			var applied bool
 			err := db.Tx(ctx, func(tx *Tx) (err error) { applied, err = settled(tx); return err })
-			// The read counts in both cases.
+			// settled has read its answer, even if the end of its own transaction is unknown.
 			if applied && (err == nil || IsUnknown(err)) {
 				return nil
 			}

@@ -17,7 +17,7 @@ import (
 
 // Our own parameters of a DSN, which MySQL never sees.
 const (
-	// a PEM file with the only authorities that may vouch for the server
+	// a PEM file with the only certificate authorities that may vouch for the server
 	paramCA       = "tls-ca"
 	paramInsecure = "tls-insecure" // true: accept tls=preferred and tls=skip-verify
 )
@@ -27,8 +27,8 @@ type link struct{ ca, insecure string }
 
 var linkParam = regexp.MustCompile(`([?&])(` + paramCA + `|` + paramInsecure + `)=([^&]*)&?`)
 
-// cutLink removes our parameters from a DSN. A path in a parameter need not be escaped, although a
-// DSN otherwise demands it.
+// cutLink removes our parameters from a DSN. A path in our parameters need not be escaped, unlike
+// in other parameters of a DSN.
 func cutLink(dsn string) (rest string, l link, err error) {
 	for {
 		at := linkParam.FindStringSubmatchIndex(dsn)

@@ -57,8 +57,9 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 		return &notBegun{err}
 	}
 
-	// After error 1205 or a panic in fn, the transaction would stay open with half its work. If the
-	// rollback is lost too, so is the connection. After COMMIT this does nothing.
+	// Without this, error 1205 or a panic in fn would leave the transaction open with half its
+	// work. If the rollback fails, the connection is dropped. After COMMIT the rollback does
+	// nothing.
 	defer tx.Rollback()
 
 	t := &Tx{tx: tx, ctx: ctx, meter: &db.meter}
@@ -76,8 +77,8 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
-// Exec runs one statement and returns the number of rows that it matched. what names the statement
-// in errors.
+// Exec runs one statement and returns the number of rows that it matched. Errors name the statement
+// by `what`.
 func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)

@@ -13,15 +13,15 @@ import (
 // Apply makes the cluster match a set of files, completely or not at all, in one transaction. It
 // writes only differences, so the same Apply again changes nothing.
 //
-// It first looks without locks: it reads the current state, lists the changes, and validates them.
-// A dry run ends here. Then it makes the changes like any others; if something has changed since
-// the look, it looks again.
+// Apply first looks without locks: it reads the current state, lists the changes, and validates
+// them. A dry run ends here. Then Apply makes the changes like any others. If something has changed
+// since the look, it looks again.
 //
-// The files may be those of a folder that nodes follow. If they are applied already, nothing is
-// done. If they are an earlier state, the error is job.ErrBehind.
+// The files may come from a folder that nodes follow. If these files are applied already, Apply
+// does nothing. If they are an earlier state of the folder, the error is job.ErrBehind.
 //
-// Other errors: job.Problems for invalid files, job.Conflicts for jobs at another version than the
-// wanted one, and job.ErrChanged if others kept changing the same things.
+// Other errors: job.Problems for invalid files, job.Conflicts for jobs that are not at the wanted
+// version, and job.ErrChanged if others kept changing the same things.
 func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error) {
 	if err := want.Check(e.Session.Now().Time()); err != nil {
 		return job.Applied{}, err
@@ -90,7 +90,7 @@ type appliedJob struct {
 	spec      job.Spec
 	old       *read.Job // nil: it is new
 	calendars []*job.Calendar
-	same      bool  // apart from the pause
+	same      bool  // the definition is as wanted; the pause may differ
 	pause     *bool // the wanted state; nil: unchanged
 	warnings  []problem.Text
 }
@@ -116,8 +116,9 @@ func (a *applying) learn(done []Done) {
 	}
 }
 
-// passedUnchanged waits for earlier changes of jobs and pauses that this request finds as wanted
-// already: a repeated request must not return before the original one.
+// passedUnchanged waits until the jobs and pauses that were already as wanted are so on all nodes.
+// An earlier request may have just changed them, and a repeated request must not return before the
+// original one.
 func (a *applying) passedUnchanged(ctx context.Context) error {
 	var running []int64
 	for i := range a.jobs {

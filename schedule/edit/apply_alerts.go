@@ -14,7 +14,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// appliedAlert is a channel or a rule of alerts.
+// appliedAlert is an alert channel or an alert rule.
 type appliedAlert struct {
 	name    string
 	text    string           // the definition as it is stored
@@ -44,7 +44,7 @@ func tellAlerts(list []appliedAlert) (out []job.AppliedObject) {
 	return out
 }
 
-// lookAtAlerts compares channels and rules of alerts with the current state, and checks that
+// lookAtAlerts compares alert channels and alert rules with the current state, and checks that
 // everything they name exists.
 func (a *applying) lookAtAlerts(ctx context.Context) error {
 	if len(a.want.Channels)+len(a.want.Rules) == 0 {
@@ -92,8 +92,8 @@ func (a *applying) lookAtAlerts(ctx context.Context) error {
 	return nil
 }
 
-// lookAtAlert compares a definition with the stored one. old is nil if that does not exist or
-// cannot be read.
+// lookAtAlert compares a definition with the stored one. old is nil if there is no stored
+// definition, or if it cannot be read.
 func lookAtAlert[T any](name string, spec *T, rows map[string]alert.Definition) (o appliedAlert, old *T, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -160,8 +160,8 @@ func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map
 	return p
 }
 
-// writeAlerts writes the channels and rules that differ. They are locked last, except for retention
-// and the audit.
+// writeAlerts writes the channels and rules that differ. Only retention rules and the audit are
+// locked after them.
 func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if len(a.channels)+len(a.rules) == 0 {
 		return nil, nil
@@ -194,7 +194,7 @@ func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 	return append(written, more...), err
 }
 
-// writeAlertsOf writes the differences in one of the two tables. The rows are locked.
+// writeAlertsOf writes the differences in one of the two tables. The transaction has locked rows.
 func (a *applying) writeAlertsOf(
 	tx *sql.Tx, b batch, t alert.Table, list []appliedAlert, rows map[string]alert.Definition,
 ) (lines []*job.Entry, err error) {
@@ -234,7 +234,7 @@ func (a *applying) writeAlertsOf(
 	return lines, err
 }
 
-// writeAlert writes a channel or a rule in place of its row, which is zero for a new one.
+// writeAlert updates the row of a channel or a rule. It inserts a new row if row is zero.
 func (a *applying) writeAlert(
 	tx *sql.Tx, b batch, t alert.Table, row alert.Definition, o *appliedAlert,
 ) (*job.Entry, error) {

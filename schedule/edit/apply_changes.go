@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// plan lists the changes of jobs: one for each job that differs, and one for each other job that
-// names a changing calendar.
+// plan lists the changes of jobs: one for each job that differs from the files or is to be pruned,
+// and one for each other job that names a changing calendar.
 func (a *applying) plan(ctx context.Context) error {
 	changed := map[string]bool{}
 	for _, c := range a.changedCalendars() {
@@ -57,7 +57,7 @@ func (a *applying) changedCalendars() (out []*job.Calendar) {
 	return out
 }
 
-// change returns the change of a job, nil if it is as wanted.
+// change returns the change of a job. It is nil if the job is as wanted.
 func (j *appliedJob) change(changed map[string]bool) *Change {
 	spec := j.spec
 	c := &Change{Action: job.ActionUpdate, Spec: &spec, Paused: j.pause, Past: true}
@@ -72,7 +72,7 @@ func (j *appliedJob) change(changed map[string]bool) *Change {
 	case !j.same:
 		return c
 	case j.pause == nil:
-		return nil // a changed calendar is handled by plan
+		return nil // plan adds a change if a calendar has changed
 	case renewed:
 		return c
 	case *j.pause:

@@ -210,7 +210,7 @@ func (a *applying) lookAtCalendars(ctx context.Context) (map[string]*job.Calenda
 	for i := range a.want.Calendars {
 		c, err := a.want.Calendars[i].Compile()
 		if err != nil {
-			return nil, err // they were compiled before
+			return nil, err // unexpected: Check has compiled them before
 		}
 		row, there := rows[c.Name()]
 		same := there && row.SpecErr == nil && row.Calendar.Digest() == c.Digest()
@@ -231,7 +231,7 @@ func (a *applying) lookAtJob(
 	place := fmt.Sprintf("jobs[%d]", i)
 	if old != nil {
 		j.spec.KeepStart(&old.Spec)
-		j.same = old.SpecErr == nil && old.Error == "" // a job in error is written again, and so planned again
+		j.same = old.SpecErr == nil && old.Error == "" // a job in error must be planned again
 		if w.Paused != nil && *w.Paused != old.Paused {
 			j.pause = w.Paused
 		}
@@ -314,8 +314,7 @@ func (a *applying) warn(ctx context.Context, j *appliedJob, s job.Schedule) erro
 	return j.spec.Explain(err, j.calendars)
 }
 
-// lookForGone finds the jobs to prune: they belong to the files by the prune filter, but are in no
-// file.
+// lookForGone finds the jobs to prune: jobs that match the prune filter but are in no file.
 func (a *applying) lookForGone(ctx context.Context) error {
 	prune := a.want.Prune
 	if prune == nil {

@@ -89,8 +89,8 @@ func (a *applying) lookAtScopes(ctx context.Context) error {
 	return err
 }
 
-// thePause returns the current pause of an app, or of the cluster with an empty name; nil if it is
-// not paused.
+// thePause returns the current pause of an app, or of the cluster with an empty name. It is nil
+// without a pause.
 func thePause(stops []trip.Stop, app string, now job.Micros) *trip.Stop {
 	for i := range stops {
 		if s := &stops[i]; s.Kind == scopeOf(app) && s.Name == app && (s.Until == 0 || s.Until > now) {

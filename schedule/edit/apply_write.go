@@ -9,7 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// before writes what precedes jobs in the lock order: the folder, pauses, calendars and groups.
+// before writes the rows that precede jobs in the lock order: the folder, pauses, calendars and
+// groups.
 func (a *applying) before(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if a.folder != nil {
 		line, err := a.writeFolder(tx)
@@ -28,8 +29,8 @@ func (a *applying) before(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	return lines, nil
 }
 
-// after writes what follows jobs in the lock order: alert channels and rules, and retention. It
-// also wakes runs that wait for the new slots.
+// after writes the rows that follow jobs in the lock order: alert channels and rules, and
+// retention. It also wakes runs that wait for the new slots.
 func (a *applying) after(tx *sql.Tx, b batch, _ []Done) (lines []*job.Entry, err error) {
 	if err := a.wake(tx); err != nil {
 		return nil, err
@@ -133,8 +134,8 @@ func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err err
 	return lines, nil
 }
 
-// wake wakes runs that wait for slots which the groups have gained. The transaction has locked the
-// groups.
+// wake wakes runs that wait for slots of groups which get more slots. The transaction has locked
+// the groups.
 func (a *applying) wake(tx *sql.Tx) error {
 	var names []string
 	for i := range a.groups {

@@ -21,14 +21,14 @@ type Range struct {
 	Missing  bool
 }
 
-// Backfill starts the due times of a job in a range. The same key returns the first request again.
-// The key may be empty.
+// Backfill starts the due times of a job in a range. A repeated request with the same key returns
+// the first one. The key may be empty.
 //
-// It writes a cursor and no run: claims insert the runs, as for a job. If we die before the commit,
-// there is no backfill; after it, claims find the backfill.
+// Backfill writes a cursor and no runs. Claims insert the runs, as they do for a job. If we die
+// before the commit, there is no backfill; after it, claims find the backfill.
 func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string) (trip.BackfillRow, error) {
 	now := e.Session.Now()
-	end := int64(0) // a repeated request that ends "now" is the same request
+	end := int64(0) // stays zero if To is zero, so that a repeated request has the same digest
 	if want.To.IsZero() {
 		want.To = now.Time()
 	} else {
@@ -130,8 +130,8 @@ func backfillText(b *trip.BackfillRow) string {
 }
 
 // CancelBackfill ends a backfill: its waiting runs never start, and its executing runs have no
-// retries. It does not look for runs. A start reads the cancellation under the lock of the job,
-// which this transaction takes.
+// retries. It need not find these runs: each start reads the cancellation under the lock of the
+// job, which this transaction takes, too.
 func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error) {
 	found, err := trip.BackfillOf(e.DB.Reader(ctx), id)
 	if err != nil {
@@ -159,7 +159,8 @@ func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow
 	}
 }
 
-// cancel makes one try.
+// cancel makes one try of CancelBackfill. window is the end of the spawn window of the job's
+// running run.
 func (e *Editor) cancel(
 	ctx context.Context, found trip.BackfillRow, seen *trip.Seen,
 ) (b trip.BackfillRow, window job.Micros, err error) {
@@ -192,7 +193,7 @@ func (e *Editor) cancel(
 		if err := trip.MoveBackfills(tx, []trip.BackfillRow{b}); err != nil {
 			return nil, err
 		}
-		// Waiting runs are judged again, and end.
+		// Wake the waiting runs of the job: they are judged again, and the backfill's runs end.
 		if _, err := trip.WakeAll(tx, []int64{b.JobID}, now); err != nil {
 			return nil, err
 		}

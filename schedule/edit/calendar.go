@@ -15,15 +15,15 @@ import (
 // Special versions for PutCalendar.
 const (
 	AnyVersion = 0
-	NoVersion  = -1 // it must not exist yet
+	NoVersion  = -1 // the calendar must not exist yet
 )
 
 // PutCalendar makes a calendar, or replaces it if it is at the given version (otherwise
 // job.ErrChanged). It reports whether the calendar is new.
 //
-// All jobs that name the calendar get a new version in the same transaction: their runs that have
-// not begun are taken back, and they go on with the first due time by the new calendar. The new
-// calendar also decides about earlier due times that are not claimed yet.
+// In the same transaction all jobs that name the calendar get a new version. Their runs that have
+// not begun are taken back, and their cursors move to the first due time under the new calendar. A
+// cursor that has passed stays, and the next claim goes on from it with the new calendar.
 func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error) {
 	spec.Defaults()
 	c, err := spec.Compile()
@@ -61,8 +61,9 @@ func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, erro
 	return changes, err
 }
 
-// sameUsers fails with errAgain if other jobs name the calendar by now. The transaction has written
-// the calendar's row, as does every change that names it.
+// sameUsers fails with errAgain if the jobs that name the calendar are no longer the jobs of the
+// batch. After this check they stay the same: the transaction has written the calendar's row, and
+// every change that names the calendar must write it, too.
 func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 	users, err := trip.Referring(tx, trip.RefCalendar, calendar)
 	if err == nil && !slices.EqualFunc(users, b.changes, func(id int64, c Change) bool { return id == c.ID }) {
@@ -71,7 +72,8 @@ func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 	return err
 }
 
-// putCalendar writes the row of a calendar, and returns its audit line; nil: it is unchanged.
+// putCalendar writes the row of a calendar, and returns its audit line. The line is nil if the
+// calendar is unchanged.
 func putCalendar(
 	ctx context.Context, tx *sql.Tx, c *job.Calendar, version int64, now job.Micros,
 ) (isNew bool, line *job.Entry, err error) {
@@ -140,7 +142,7 @@ func calendarLine(action job.Action, id int64, name string) *job.Entry {
 }
 
 // maxAuditedCalendar is the size in bytes up to which the audit keeps a calendar's definition. For
-// a larger one it keeps the numbers of days.
+// a larger calendar it keeps only the numbers of excluded and included days.
 const maxAuditedCalendar = 16 << 10
 
 func calendarText(c *job.Calendar) string {
@@ -156,8 +158,8 @@ func calendarText(c *job.Calendar) string {
 	return string(b)
 }
 
-// nameCalendars locks calendars, by writing their rows, for a definition that is about to name
-// them. It returns the existing ones. Calendars are locked before jobs.
+// nameCalendars locks calendars for a definition that is about to name them. It locks by writing
+// their rows, and returns the calendars that exist. Calendars are locked before jobs.
 func nameCalendars(tx *sql.Tx, names []string) ([]*job.Calendar, error) {
 	if len(names) == 0 {
 		return nil, nil

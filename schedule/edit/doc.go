@@ -1,12 +1,12 @@
 // Package edit makes the changes that people ask for. It creates, changes, pauses, resumes and
 // deletes jobs: one, many at once, or all jobs of a set of files. It adds runs and backfills, and
-// kills runs. It also changes the things that jobs share: calendars, groups, pauses of apps, alert
-// handlers, nodes, limits and retention rules.
+// kills runs. It also changes the things that jobs share: calendars, groups, pauses of apps,
+// handlers, nodes, limits and retention rules, and with files also alerts.
 //
 // A change of jobs has four steps, for any number of jobs:
 //
 //	see.go      reads the jobs and computes their due times, without locks
-//	judge.go    decides about each job, from the first reading and from its row, now locked
+//	judge.go    decides about each job, from the first reading and the row, which is locked by then
 //	write.go    writes the decisions, in a few statements for all jobs together
 //	editor.go   runs these steps in one transaction, adds the audit lines, and answers
 //
@@ -18,8 +18,8 @@
 // before the jobs, and alerts and retention after them.
 //
 // A change of jobs is answered once the spawn windows of their executing runs have passed. A stop
-// (stops.go) concerns many jobs, and nodes read stops only periodically. It is therefore answered
-// once no node can start a run from an older reading.
+// (stops.go) concerns many jobs, and nodes read stops only periodically. So a change of a stop is
+// answered once no node can start a run from an older reading.
 //
 // A decision never computes a due time. If a row has changed since it was first read, the whole
 // change begins again, a few times at most.

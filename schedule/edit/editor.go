@@ -17,12 +17,12 @@ type Session interface {
 	Now() job.Micros        // the clock of MySQL
 	Mint(n int) (run int64) // the first of n unused run ids
 
-	// Unsettled returns the time for which some node may still use the old value of MySQL's clock,
-	// after that was put forward. Zero: no node does.
+	// Unsettled returns how long some node may still use an old reading of MySQL's clock, after the
+	// clock was put forward. Zero: no node does.
 	Unsettled() time.Duration
 }
 
-// Config is what an editor works with.
+// Config configures an Editor.
 type Config struct {
 	DB      *sql.DB
 	Session Session
@@ -32,7 +32,7 @@ type Config struct {
 	// it, see schedule.StopsSeen. Zero means the usual spawn window.
 	StopsSeen time.Duration
 
-	// Something may have to be claimed, started or killed at once.
+	// After a change there may be runs to claim, start or kill at once.
 	WakeClaimer, WakeOverdue, WakeWishes loop.Wake
 }
 
@@ -90,8 +90,8 @@ var (
 )
 
 const (
-	// tries bounds the attempts at a change. The pause after the first one is againPause, and
-	// doubles each time.
+	// tries bounds the attempts at a change. The pause after the first attempt is againPause. Each
+	// further pause is twice as long.
 	tries      = 8
 	againPause = 5 * time.Millisecond
 	// windowMargin is added to a spawn window, because two readings of MySQL's clock may differ.
@@ -107,7 +107,7 @@ func (e *Editor) Each(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes})
 }
 
-// All makes all changes, or none: it then returns the first refusal as the error.
+// All makes all changes or none. If a change is refused, the first refusal is the error.
 func (e *Editor) All(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes, all: true})
 }
@@ -116,13 +116,13 @@ func (e *Editor) All(ctx context.Context, changes []Change) ([]Done, error) {
 type batch struct {
 	changes []Change
 
-	// list computes the changes, again at each try. Nil: they are given.
+	// list computes the changes; each try calls it again. Nil: the field changes has them.
 	list  func(context.Context, job.Micros) ([]Change, error)
 	all   bool // all changes or none
-	looks bool // list depends on the jobs: if one has changed since, it is called again
+	looks bool // list depends on the jobs: if a job has changed since, list is called again
 
-	// before writes what precedes the jobs in the lock order, and after writes the rest. Both may
-	// be nil.
+	// before writes the rows that precede jobs in the lock order, and after writes the rest. Both
+	// may be nil.
 	before writing
 	after  func(*sql.Tx, batch, []Done) ([]*job.Entry, error)
 
@@ -147,8 +147,8 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 		switch {
 		case err == nil:
 			e.wake()
-			// Also when nothing changed: a repeated request must not return before the original
-			// one.
+			// Wait even if nothing has changed: a repeated request must not return before the
+			// original one.
 			return done, e.passed(ctx, window)
 		case !errors.Is(err, errAgain) || try == tries:
 			return nil, err
@@ -233,7 +233,7 @@ func (e *Editor) refused(err error) error {
 // any more.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
-	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // a slow clock may still be inside the window
+	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // old clocks may still be inside the window
 	if window == 0 || wait <= 0 {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// NoteFolder writes the contents of a node's folder and the result of applying them, if either is
-// new.
+// NoteFolder writes the digest of a node's folder and the result of applying its files, if either
+// is new.
 func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) error {
 	f, err := folderNamed(ctx, e.DB, name)
 	if err != nil {
@@ -28,8 +28,8 @@ func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) 
 	}
 	n.Since = e.Session.Now()
 
-	// Each node writes only its own row, and writes it again if it is wrong: a lost write does no
-	// harm.
+	// A lost write does no harm, because each node writes only its own row, and writes it again if
+	// it is wrong.
 	return e.DB.Tx(ctx, func(tx *sql.Tx) error {
 		locked, err := lockFolder(tx, name)
 		if err != nil {
@@ -51,7 +51,7 @@ func folderNamed(ctx context.Context, db *sql.DB, name string) (job.FolderState,
 // folderNodeKept is the time for which the row of a node without a session is kept.
 const folderNodeKept = 24 * time.Hour
 
-// gone lists the nodes that have not followed a folder for a long time.
+// gone lists nodes without a session whose rows are older than folderNodeKept.
 func gone(f *job.FolderState, now job.Micros) (out []string) {
 	for _, n := range f.Nodes {
 		if !n.Alive && now.Sub(n.Since) > folderNodeKept {
@@ -80,7 +80,7 @@ func (a *applying) lookAtFolder(ctx context.Context) error {
 	return err
 }
 
-// writeFolder notes that the folder is applied, in the same transaction. If several nodes apply the
+// writeFolder notes in the same transaction that the folder is applied. If several nodes apply the
 // same files at once, the others then find nothing to do.
 func (a *applying) writeFolder(tx *sql.Tx) (*job.Entry, error) {
 	w := a.want.Folder
@@ -156,8 +156,9 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	return out, err
 }
 
-// lockFolder locks a folder, as the first lock of the transaction, and makes it if necessary: nodes
-// that apply the same folder wait for each other. It does not read the rows of the nodes.
+// lockFolder locks the row of a folder, and inserts it if necessary. It is the first lock of the
+// transaction, so nodes that apply the same folder wait for each other here. It does not read the
+// rows of the nodes.
 func lockFolder(tx *sql.Tx, name string) (f job.FolderState, err error) {
 	_, err = tx.Exec("make folder", `
 		INSERT INTO folder (name, past)

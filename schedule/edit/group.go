@@ -55,8 +55,8 @@ func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g tri
 	return g, woken, err
 }
 
-// putGroup writes a group that the transaction has locked; was is nil for a new one. It returns the
-// audit line, nil if the group is unchanged.
+// putGroup writes a group that the transaction has locked; was is nil for a new group. The audit
+// line is nil if the group is unchanged.
 func putGroup(
 	tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micros,
 ) (g trip.Group, line *job.Entry, err error) {

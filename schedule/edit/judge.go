@@ -42,7 +42,7 @@ func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) ver
 		return out.refuse(fmt.Errorf("job %d: %w", v.ID, sql.ErrNotFound))
 	case v.Change.Changes != 0 && v.Change.Changes != locked.Changes:
 		return out.refuse(job.ErrChanged)
-	case v.seen.Changes != locked.Changes || v.seen.Paused != locked.Paused: // or its pause has just ended by itself
+	case v.seen.Changes != locked.Changes || v.seen.Paused != locked.Paused: // a pause may end by itself
 		out.again = true
 		return out
 	}
@@ -72,9 +72,9 @@ func (v verdict) refuse(err error) verdict {
 	return v
 }
 
-// split divides the runs of a schedule that are due after an instant (rule K). back are the runs
-// that an edit takes back. floor is the latest due time of the other runs, or the instant: new due
-// times must come after it.
+// split divides the runs of a schedule that are due after an instant. back lists the runs that an
+// edit takes back. floor is the latest due time of the other runs, or the instant if there are
+// none. New due times must come after floor.
 func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.Micros) {
 	floor = after
 	for _, a := range ahead {
@@ -82,7 +82,7 @@ func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.M
 		case a.Due <= after:
 		case a.Attempt == 1 && (a.State == trip.Idle || a.State == trip.Prepared):
 			back = append(back, a)
-		default: // it began before MySQL's clock was put back
+		default: // the run began before MySQL's clock was put back
 			floor = max(floor, a.Due)
 		}
 	}
@@ -100,7 +100,7 @@ func (v *verdict) create() {
 }
 
 // pause takes back runs that have not begun, and parks the cursor at the earliest of their due
-// times. It needs no new due time.
+// times. It works even if the schedule cannot be computed.
 func (v *verdict) pause(back []trip.Ahead) {
 	was := v.seen.Pause
 	if v.row.Paused &&
@@ -145,8 +145,8 @@ func (v *verdict) unpark(now job.Micros) {
 	v.row.Paused, v.row.NextDue, v.row.Parked = false, v.row.Parked, 0
 }
 
-// delete takes back runs that have not begun, and counts due times that passed without a run (rule
-// P). It needs no schedule: if that cannot be computed, the number is unknown.
+// delete takes back runs that have not begun, and counts due times that passed without a run. It
+// works even if the schedule cannot be computed: then the number of due times is unknown.
 func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 	v.Result, v.takeBack = job.BulkChanged, back
 	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now {
@@ -158,8 +158,9 @@ func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
 }
 
-// change gives the job another definition, and pauses or resumes it if requested. Both happen under
-// one pause, so no due time of either definition is claimed in between.
+// change gives the job another definition, and pauses or resumes it if requested. A requested pause
+// comes before update, and a requested resume after it. In both cases update moves only the parked
+// cursor.
 func (v *verdict) change(back, ahead []trip.Ahead, floor, now job.Micros) {
 	if v.Paused != nil && *v.Paused {
 		v.park(back)
@@ -198,9 +199,9 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 		return
 	}
 
-	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now { // rule P
+	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now { // a due time has passed without a claim
 		if v.past == nil || v.past.first != cursor {
-			v.again = true // a claim was faster
+			v.again = true // a claim has moved the cursor meanwhile
 			return
 		}
 		v.count(job.ReasonScheduleChanged, "the schedule was changed before the due time was claimed", now)
@@ -212,7 +213,7 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 }
 
 // nextAfter returns the first new due time. If the schedule is a single instant in the past, that
-// is due at once, unless it has a run.
+// instant is due at once, unless it has a run.
 func (v *verdict) nextAfter(ahead []trip.Ahead, floor job.Micros) (next job.Micros, known bool) {
 	if v.def.At == nil {
 		return v.next.first(floor)
@@ -250,8 +251,8 @@ func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 	v.row.Error, v.again = "", !known
 }
 
-// count makes the row for due times that passed without a run. These must never be claimed again
-// (rule B).
+// count makes the row for due times that passed without a run. It raises begun_to, because these
+// due times must never be claimed again.
 func (v *verdict) count(code job.ReasonCode, why string, now job.Micros) {
 	outcome := job.Superseded
 	if v.seen.Paused {

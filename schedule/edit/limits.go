@@ -25,7 +25,7 @@ func (e *Editor) DeleteLimits(ctx context.Context, app string) error {
 }
 
 // changeLimits replaces the limits of an app; zero limits remove them. A lower limit removes
-// nothing that exceeds it already.
+// nothing: jobs and runs beyond it stay.
 func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, found, err := trip.HoldLimits(tx, app)
@@ -83,7 +83,7 @@ func limitJobs(tx *sql.Tx, verdicts []verdict) error {
 	return nil
 }
 
-// joins returns the app that gets one more job by the change, empty for none.
+// joins returns the app to which the change adds a job; empty: none.
 func (v *verdict) joins() string {
 	if !v.names() || v.seen != nil && v.seen.App == v.def.App {
 		return ""
@@ -91,7 +91,7 @@ func (v *verdict) joins() string {
 	return v.def.App
 }
 
-// leaves returns the app that loses a job by the change, empty for none.
+// leaves returns the app from which the change removes a job; empty: none.
 func (v *verdict) leaves() string {
 	if v.Action == job.ActionDelete || v.seen != nil && v.joins() != "" {
 		return v.seen.App
@@ -163,8 +163,8 @@ func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) error {
 	return trip.AddAskedRuns(tx, app, job.SecondOf(now), 1)
 }
 
-// admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. The runs of a
-// backfill are paced later.
+// admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. Later, the
+// claimer paces the runs of the backfill.
 func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
 	limits, _, err := trip.HoldLimits(tx, app)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Limits of the wait for a cordon: the sessions of the node must give back their prepared runs.
+// After a cordon, Cordon waits up to cordonWait until the sessions of the node have given back
+// their prepared runs. It looks every cordonLook.
 const (
 	cordonWait = 8 * time.Second
 	cordonLook = 50 * time.Millisecond
@@ -22,9 +23,9 @@ const (
 // uncordoned. drain notes in addition that an operator is waiting for the node to be empty.
 // Executing runs go on to their ends; prepared runs go back at once.
 //
-// The answer comes once the node's sessions have obeyed: from then on nothing starts there. If a
-// silent session has not obeyed within cordonWait, it will at its next look, because its row says
-// so.
+// The answer comes once the node's sessions have obeyed: from then on nothing starts there. A
+// silent session may not have obeyed within cordonWait. It obeys at its next look, when it reads
+// the cordon.
 func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) error {
 	if err := job.ValidateNode(name, reason); err != nil {
 		return err

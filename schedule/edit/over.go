@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// pauseKept is the time for which the row of an ended pause stays: claims use it to judge due times
-// during the pause.
+// pauseKept is how long the row of an ended pause stays. Claims use the row to judge due times that
+// passed during the pause.
 const pauseKept = 24 * time.Hour
 
 // EndPauses writes audit lines for pauses of apps and of the cluster that have ended by themselves,

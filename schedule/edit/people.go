@@ -50,7 +50,8 @@ func (e *Editor) Delete(ctx context.Context, id int64) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionDelete, ID: id})
 }
 
-// one makes one change. If the context requires a number of earlier changes, the job must have it.
+// one makes one change. If ctx requires a number of earlier changes, the job must have exactly that
+// number.
 func (e *Editor) one(ctx context.Context, c Change) (Done, error) {
 	if at := int32(job.VersionOf(ctx)); at != 0 {
 		if c.Changes != 0 && c.Changes != at {

@@ -12,19 +12,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Past is a due time that is to run again, and its last run, which has ended.
+// Past is a due time that must run again. Run is its last run, which has ended.
 type Past struct {
 	Run   int64
 	JobID int64
 	Due   job.Micros
 }
 
-// ErrRanAgain means that another run of the same due time came after the one that was to run again.
+// ErrRanAgain means that the due time has a later run than Past.Run.
 var ErrRanAgain = errors.New("the due time has a later run")
 
-// Rerun adds one run of each due time, all as one request in one transaction. A due time is refused
-// by itself if a later run of it exists by then: two such requests at the same time lock the same
-// runs, so the second one sees the runs of the first.
+// Rerun adds one run of each due time, all as one request in one transaction. It refuses single due
+// times that have a later run by then. Two requests at the same time lock the same runs, so the
+// second one sees the runs of the first.
 //
 // The caller bounds the number of due times.
 func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Asked, error) {

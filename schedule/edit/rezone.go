@@ -18,19 +18,19 @@ import (
 // would then never be claimed, or may not be a due time any more.
 //
 // It waits until all nodes have the same data: otherwise a node with other data would move the
-// cursors back. Only the first node of the cluster does it. If that node dies, the next one begins
-// from the start, and finds the moved cursors in place.
+// cursors back. Only the first node of the cluster moves cursors. If that node dies, the next one
+// starts over, and finds the moved cursors in place.
 type Rezoner struct {
 	RezonerConfig
 
-	seen  string // the setting at the beginning of this look, see sql.Unzoned
+	seen  string // the setting `zones` when this pass over all jobs began, see unzoned
 	last  int64  // id of the last job that was looked at
 	again bool   // a job could not be moved: all jobs need another look
 	jobs  int    // number of jobs looked at
 	moved int    // number of jobs moved
 }
 
-// RezonerConfig is what a rezoner works with.
+// RezonerConfig configures a Rezoner.
 type RezonerConfig struct {
 	Editor  *Editor
 	Session interface {
@@ -50,8 +50,8 @@ const (
 	rezoneBatch  = 200
 	// rezonePause is the pause between two batches, in which claims go on.
 	rezonePause = 20 * time.Millisecond
-	// rezoneAhead is the time ahead of now in which runs may already exist. The cursor of a job
-	// that is due within it is always computed again.
+	// rezoneAhead is how far ahead of now runs may already exist. A cursor that lies closer is
+	// always computed again.
 	rezoneAhead = 30 * time.Second
 )
 
@@ -91,7 +91,7 @@ func (r *Rezoner) look(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if err := r.move(ctx, found); err != nil {
-		return false, err // unknown too: the next try finds the moved jobs in place
+		return false, err // also after an unknown commit: the next try finds the moved jobs in place
 	}
 	r.jobs += len(found)
 	if len(found) == rezoneBatch {
@@ -148,8 +148,9 @@ func (r *Rezoner) move(ctx context.Context, jobs []trip.Zoned) error {
 	return err
 }
 
-// misplaced reports whether the cursor of a job is not at the next due time of its schedule. A job
-// that is too expensive to compute stays unchanged.
+// misplaced reports whether the cursor of a job must be computed again: it is not at the next due
+// time of the schedule, or it is within rezoneAhead. It returns false for a schedule that is too
+// expensive to compute.
 func misplaced(j trip.Zoned, d trip.Definition, now job.Micros) bool {
 	spec, err := job.DecodeSpec(d.Text)
 	if err != nil || j.Paused || j.NextDue != 0 && j.NextDue <= now {
@@ -188,8 +189,9 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 	return seen, strings.HasPrefix(seen, "?") && others == 0, err
 }
 
-// plannedBy notes that all jobs are planned with some time zone data, unless a node with other data
-// has joined since seen was read. It reports whether it did.
+// plannedBy writes the setting `zones`: all jobs are planned with the data zones. It writes
+// nothing, and returns false, if the setting is no longer seen, because a node with different data
+// has joined.
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {

@@ -19,10 +19,11 @@ type Asked struct {
 	Done    []Done // one for each job; nil if the request was made before
 }
 
-// RunNow adds a run of each job, outside its schedule: due now, or at a due time in the past, which
-// then has another run. The same key returns the first request again. The key may be empty.
+// RunNow adds one run of each job, outside its schedule. The run is due now, or at a past due time,
+// which then has one more run. A repeated request with the same key returns the first one. The key
+// may be empty.
 //
-// Nothing is locked. If a job is deleted in between, its run ends at its start.
+// The jobs are not locked. If a job is deleted meanwhile, its run ends when it should start.
 func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (Asked, error) {
 	now := e.Session.Now()
 	digest := askedFor(ctx, "run %d due %d", jobs, int64(due))
@@ -102,9 +103,9 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 }
 
 // insertAsked writes the runs of a request and all audit lines except the last, which it returns.
-// Each run has a due time of its own, or without dues that of the request. Runs with due times of
-// their own take turns with the runs of the schedule, like those of a backfill: several of one job
-// would otherwise be skipped for each other.
+// dues has the due time of each run; nil: all runs have the due time of the request. With dues the
+// runs are of the kind Backfill, so they take turns with the schedule. As manual runs, two runs of
+// one job could not wait for each other: one might end skipped.
 func (e *Editor) insertAsked(
 	ctx context.Context, tx *sql.Tx, a Asked, dues []job.Micros, seen map[int64]*trip.Seen, now job.Micros,
 ) (*job.Entry, error) {
@@ -149,8 +150,8 @@ func (e *Editor) insertAsked(
 	return lines[last], trip.Insert(tx, trip.NoOwner, runs)
 }
 
-// ask makes a request under an idempotency key. If the same request was made before with this key,
-// do gets that one.
+// ask makes a request under an idempotency key. If the same request was made with this key before,
+// do gets the earlier request; otherwise it gets nil.
 func (e *Editor) ask(
 	ctx context.Context, key string, digest [32]byte, do func(*sql.Tx, *sql.Request) (*job.Entry, error),
 ) error {

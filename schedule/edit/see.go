@@ -17,11 +17,11 @@ import (
 // locked.
 type view struct {
 	*Change
-	seen    *trip.Seen // nil: the job does not exist yet, or at all
+	seen    *trip.Seen // nil: there is no such job, or not yet
 	was     *job.Spec  // the old definition; nil: unreadable
 	problem error      // the reason of a refusal
 
-	// Only of changes that give the job a definition.
+	// Set only if the change gives the job a definition.
 	def       *job.Spec
 	appID     int32
 	text      string
@@ -36,7 +36,7 @@ type view struct {
 type upcoming struct {
 	after job.Micros
 	dues  []job.Micros
-	all   bool // dues is complete
+	all   bool // dues is complete: the schedule ends with them
 }
 
 // first returns the first due time after an instant; zero: the schedule has ended. known is false
@@ -60,8 +60,8 @@ type past struct {
 }
 
 const (
-	// knownDues and knownFor bound the due times that a change computes ahead. It computes several
-	// because runs may begin at the first ones before the change has locked the job.
+	// knownDues and knownFor bound the due times that a change computes ahead. It computes several,
+	// because the first ones may have begun before the change has locked the job.
 	knownDues = 16
 	knownFor  = 10 * time.Second
 )
@@ -248,8 +248,8 @@ func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now j
 	v.problem = err
 }
 
-// outset is the instant from which the due times of the new definition are computed. A single due
-// time in the past is due at once, unless a run of the job has begun at it or later.
+// outset returns the instant after which the due times of the new definition are computed. A single
+// due time in the past is due at once, unless a run of the job has begun at it or later.
 func (v *view) outset(begun, now job.Micros) job.Micros {
 	if v.def.At != nil {
 		return begun
@@ -278,7 +278,7 @@ func passed(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar, 
 		return unknown
 	}
 
-	if !ok { // a calendar has closed since the cursor was computed
+	if !ok { // a calendar has changed since, and the cursor is no due time any more
 		return &past{first: cursor, last: cursor, count: 1}
 	}
 	return &past{first: cursor, last: job.MicrosOf(last), count: count}

@@ -14,11 +14,11 @@ import (
 // usualStopsSeen is schedule.StopsSeen with the usual spawn window, plus a margin for slow commits.
 const usualStopsSeen = 3500 * time.Millisecond
 
-// seen waits until no node starts a run against a stop that is committed by now. It asks no node: a
-// node that has not read the stops for some time starts nothing.
+// seen waits until no node can start a run against a stop that has just been committed. It asks no
+// node, because a node that has not read the stops for two seconds starts nothing.
 //
-// On nodes far from MySQL, earlier runs may be spawned later than that. Their rows have the time
-// limit.
+// Nodes far from MySQL have longer spawn windows, so they may spawn runs that started before even
+// later. The rows of these runs have the ends of the windows.
 func (e *Editor) seen(ctx context.Context, app int32) error {
 	wait := e.StopsSeen
 	if wait == 0 {
@@ -39,9 +39,9 @@ func (e *Editor) seen(ctx context.Context, app int32) error {
 }
 
 // PauseApp stops the due times of all jobs of an app, future jobs included, or of the whole cluster
-// with an empty name. The pause lasts until it is resumed, or until the end in the request. It is
-// one row, for any number of jobs. If the app is paused already, PauseApp replaces the reason and
-// the end, if either is given.
+// with an empty name. The pause lasts until it is resumed, or until the end in the request. The
+// pause is one row, for any number of jobs. If the app is paused already, PauseApp replaces the
+// reason and the end, if either is given.
 func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (job.Pause, error) {
 	if err := r.Validate(e.Session.Now()); err != nil {
 		return job.Pause{}, err
@@ -71,7 +71,7 @@ func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (
 	if err != nil {
 		return job.Pause{}, err
 	}
-	// Also when nothing changed: a repeated request must not return before the original one.
+	// Wait even if nothing has changed: a repeated request must not return before the original one.
 	return p, e.seen(ctx, numbers[app])
 }
 
@@ -90,7 +90,7 @@ func (e *Editor) numbersOf(ctx context.Context, apps ...string) (map[string]int3
 // lockedPause is the row of a pause. Without a row it is zero.
 type lockedPause struct {
 	trip.Stop
-	lasts bool // false: it has ended by itself, or does not exist
+	lasts bool // false: the pause has ended by itself, or does not exist
 }
 
 // lockPause locks the pause of an app, or of the cluster with an empty name.
@@ -175,8 +175,8 @@ func appLine(action job.Action, app string) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindApp, App: app}
 }
 
-// DisableHandler stops all nodes from starting jobs with a handler. Their due times end skipped
-// until it is enabled again.
+// DisableHandler stops all nodes from starting jobs with a handler. Due times of these jobs end
+// skipped until the handler is enabled again.
 func (e *Editor) DisableHandler(ctx context.Context, key, reason string) error {
 	if err := job.ValidateHandler(key, reason); err != nil {
 		return err

@@ -119,8 +119,8 @@ func lock(tx *sql.Tx, ids []int64, last bool) (map[int64]*trip.JobRow, error) {
 
 // lockCalendars writes the rows of the calendars that new definitions name. A concurrent change of
 // a calendar then either precedes this change, or finds its job. It fails with errAgain if a
-// calendar has changed since the due times were computed. A change of calendars has locked its own
-// already.
+// calendar has changed since the due times were computed. It skips recalendar changes: a changed
+// calendar is locked already.
 func lockCalendars(tx *sql.Tx, views []*view) error {
 	names := map[string]bool{}
 	for _, v := range views {
@@ -150,11 +150,11 @@ func lockCalendars(tx *sql.Tx, views []*view) error {
 	return nil
 }
 
-// names reports whether the change may make its job name something new.
+// names reports whether the change may make its job refer to a new group, calendar or secret.
 func (v *view) names() bool { return v.def != nil && v.problem == nil && v.Action != recalendar }
 
-// write writes the verdicts to the rows. It mints ids itself: a repeated transaction would take new
-// ones anyway.
+// write writes the verdicts to the rows. It mints new ids each time that the transaction is
+// repeated.
 func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 	var created []*trip.JobRow
 	var rows []trip.JobRow
@@ -183,7 +183,7 @@ func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 		counted[i].Run = id + int64(i)
 	}
 
-	// Jobs before runs, as in every transaction.
+	// Write jobs before runs, as every transaction does: see the lock order.
 	if err := trip.WriteJobs(tx, rows); err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func linesOf(verdicts []verdict) (lines []*job.Entry) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Result != job.BulkChanged || v.Action == recalendar {
-			continue // the line of the calendar's change covers it
+			continue // the audit line of the calendar covers the job
 		}
 		lines = append(lines, v.line())
 		if action := v.pausing(); action != "" {

@@ -100,8 +100,8 @@ func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (
 // cursorsMost bounds the cursors that FirstCursor looks at.
 const cursorsMost = 10_000
 
-// FirstCursor returns the earliest due time without a run, except in the apps leftOut, or zero if
-// there is none.
+// FirstCursor returns the earliest due time without a run, except in the apps leftOut. It looks
+// only at the cursorsMost earliest cursors, and returns zero if it finds none among them.
 func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
 	others := ""
 	if len(leftOut) > 0 {
@@ -125,14 +125,14 @@ func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, err
 	return job.Micros(found[0]), nil
 }
 
-// RunLook remembers the part of a job's runs that was searched for a run that has begun, in order
-// of due times.
+// RunLook remembers how far the runs of a job were searched for a run that has begun. The search
+// goes in order of due times.
 type RunLook struct {
 	// Began is the last due time whose run is known to have begun. The owner of the RunLook also
 	// records later ends here.
 	Began   job.Micros
 	jobID   int64
-	from    job.Micros // no run from here to the position below has begun, except those up to Began
+	from    job.Micros // no run from here to the position below has begun, except runs up to Began
 	due     job.Micros // position of the last run that was read
 	request int64
 	attempt int64
@@ -150,13 +150,13 @@ func (l *RunLook) begin(since job.Micros) {
 	l.from, l.due, l.request, l.attempt = since, since-1, 1<<62, 1<<62
 }
 
-// NotRun picks the jobs without a run that has begun among the runs due at since or later. It
-// leaves out jobs that retention may have emptied since then, finished jobs, jobs without a due
-// time before since, jobs that begin later, and jobs resumed since.
+// NotRun returns in found the jobs of which no run that was due at since or later has begun. It
+// leaves out jobs whose runs retention may have removed, finished jobs, jobs without a due time
+// before since, jobs that begin later, and jobs resumed since.
 //
-// A job may have very many runs that never began. They are read in parts, each once: looks keeps
-// the position for each job, and a call reads a few parts. The answer for the jobs in open is not
-// known yet; further calls continue with them.
+// A job may have very many runs that never began. So NotRun reads them in parts: each call reads a
+// few parts, and looks keeps the position in each job. For the jobs in open the answer is not known
+// yet: call NotRun again with them.
 func (db *DB) NotRun(
 	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
 ) (found, open []int64, err error) {
@@ -192,7 +192,7 @@ func (db *DB) NotRun(
 		case l.Began >= since:
 		case !l.end:
 			open = append(open, b.id)
-		// Otherwise retention may have removed all its runs.
+		// If the condition is false, retention may have removed all its runs.
 		case l.due >= since || b.lastDue < since:
 			found = append(found, b.id)
 		}
@@ -201,8 +201,8 @@ func (db *DB) NotRun(
 	return found, open, nil
 }
 
-// notYetBegun picks the jobs whose first run since an instant has not begun. Usually it has, and
-// nothing more needs to be read.
+// notYetBegun picks the jobs whose first run since an instant has not begun. Usually that run has
+// begun, and nothing more needs to be read.
 func (db *DB) notYetBegun(
 	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
 ) (rest []int64, err error) {
@@ -316,7 +316,7 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 	return nil
 }
 
-// begun is a job with the facts that say when its due times began: see NotRun.
+// begun is a job, with the facts that say since when it has due times: see NotRun.
 type begun struct {
 	id      int64
 	app     string
@@ -370,7 +370,7 @@ func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]b
 	return db.begunBefore(ctx, out, since)
 }
 
-// executingOf returns the jobs among jobs that have an executing run.
+// executingOf returns the jobs that have an executing run: all such jobs, not only the given ones.
 func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, error) {
 	r := db.Reader(ctx)
 	out := map[int64]bool{}
@@ -392,8 +392,8 @@ func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, er
 	return out, err
 }
 
-// begunBefore picks the jobs that had begun before since, unless their app or the cluster was
-// resumed after it.
+// begunBefore picks the jobs that had due times before since, unless their app or the cluster was
+// resumed after since.
 func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) ([]begun, error) {
 	if len(jobs) == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ type Amounts struct {
 	Backlog                      int64 // due, and neither started nor waiting
 }
 
-// Amounts counts runs that have not ended, each sort up to most.
+// Amounts counts the runs that have not ended, in each state up to most.
 func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, error) {
 	r := db.Reader(ctx)
 	owners, err := trip.Owners(r)
@@ -107,7 +107,7 @@ type LatePlace struct {
 	ID     int64
 }
 
-// LateRun is a run that has not begun.
+// LateRun is a run that was due before an instant and has not begun, or not ended.
 type LateRun struct {
 	LatePlace
 	JobID   int64
@@ -117,9 +117,9 @@ type LateRun struct {
 	State   trip.State
 }
 
-// LateRuns lists runs with the owner of after that have not begun and were due before an instant,
-// after a position. It reads all waiting runs, because due_now is their place in a queue and not a
-// time.
+// LateRuns lists the runs of one owner (after.Owner) that have not begun and were due before an
+// instant, after a position. For WaitingOwner it reads all waiting runs, because their due_now is a
+// place in a line and not a time.
 func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	query := `
 		SELECT owner, due_now, hash, id, job_id, due, kind, attempt, state

@@ -39,7 +39,7 @@ func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, er
 	return ids, len(ids) == 0, nil
 }
 
-// name reads one name, or returns sql.ErrNotFound without a row.
+// name reads one name, or returns sql.ErrNotFound if there is no row.
 func name(r sql.Reader, what, query string, args ...any) (string, error) {
 	found, err := sql.Select(r, what, scanText, query, args...)
 	if err == nil && len(found) == 0 {
@@ -75,7 +75,7 @@ func (db *DB) Apps(ctx context.Context) ([]string, error) {
 	return sql.Select(db.Reader(ctx), "list apps", scanText, query)
 }
 
-// AppsOfJobs returns the apps of the living ones of some jobs.
+// AppsOfJobs returns the apps of jobs, without deleted jobs.
 func (db *DB) AppsOfJobs(ctx context.Context, ids []int64) (map[int64]string, error) {
 	out := make(map[int64]string, len(ids))
 	for part := range slices.Chunk(ids, idsAtOnce) {

@@ -21,8 +21,8 @@ func scanBackfill(rows *sql.Rows) (b trip.BackfillRow, err error) {
 	return b, err
 }
 
-// Backfills lists backfills, latest first: of a single job unless jobID is zero, of the given apps
-// unless apps is nil, and with ids below before unless that is zero. Backfills are few.
+// Backfills lists backfills, latest first. jobID selects one job, apps selects the given apps, and
+// before selects lower ids; zero and nil select all. There are few backfills.
 func (db *DB) Backfills(
 	ctx context.Context, jobID, before int64, apps []string, limit int,
 ) ([]trip.BackfillRow, error) {

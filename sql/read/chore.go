@@ -9,9 +9,9 @@ import (
 
 // Chore is the state of a task that one node at a time does for all.
 type Chore struct {
-	Session  uuid.UUID // the session that does it; uuid.Nil: none
+	Session  uuid.UUID // the session that has the chore; uuid.Nil: none
 	Until    job.Micros
-	At       int64 // its position
+	At       int64 // the position of its progress
 	Ended    job.Micros
 	Removed  int64
 	Archived int64

@@ -18,8 +18,8 @@ import (
 const definitionsAtOnce = 2000
 
 // definitions calls read with ranges of job ids, including both ends, until read has enough. A
-// range covers at most atOnce jobs, and all ranges together at most most jobs. all reports whether
-// that covered every job.
+// range covers at most atOnce jobs, and all ranges together at most `most` jobs. all is false if
+// that bound has left out jobs.
 func (db *DB) definitions(
 	ctx context.Context, most, atOnce int, read func(from, to int64) (enough bool, err error),
 ) (all bool, err error) {
@@ -68,7 +68,8 @@ type PlacedJob struct {
 }
 
 // PlacedJobs calls read with each job that has a selector or handler and future due times, until
-// read has enough. It looks at the first most definitions; all reports whether there are no more.
+// read has enough. It looks at the first `most` definitions; all is false if that bound has left
+// out jobs.
 func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (enough bool)) (all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name,
@@ -94,8 +95,8 @@ func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (en
 	})
 }
 
-// ZonesInUse lists the time zones of living jobs, with one job for each. It looks at the first most
-// definitions; all reports whether there are no more.
+// ZonesInUse lists the time zones of living jobs, with one job for each. It looks at the first
+// `most` definitions; all reports whether there are no more.
 func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone
@@ -146,7 +147,7 @@ func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob
 	return list, all, err
 }
 
-// JobSpell is the spell of a job.
+// JobSpell is the spell of a job, see Spell.
 type JobSpell struct {
 	NamedJob // N is the number of due times
 	Unbegun  bool
@@ -155,16 +156,16 @@ type JobSpell struct {
 const (
 	// spellLeast is the length of the shortest spell that counts.
 	spellLeast = 5
-	// spellJobs and spellsAtOnce are the numbers of jobs for which one statement reads the last
-	// outcome and all the latest outcomes.
+	// spellJobs is the number of jobs whose last outcome one statement reads, and spellsAtOnce the
+	// number of jobs whose latest outcomes one statement reads.
 	spellJobs    = 500
 	spellsAtOnce = 20
 )
 
-// Spells calls read with each job whose last spellLeast or more due times were all not begun, or
-// all failed, until read has enough. It looks at the first most definitions; all reports whether
-// there are no more. It reads the runs of each job separately: among the runs of all jobs, the runs
-// of a nightly job would be far apart.
+// Spells calls read with each job that has a spell: its last spellLeast or more due times all
+// failed, or none of them began. It stops when read has enough. It looks at the first `most`
+// definitions; all is false if that bound has left out jobs. It reads the runs of each job
+// separately: among the runs of all jobs, the runs of a nightly job would be far apart.
 func (db *DB) Spells(
 	ctx context.Context, most int, read func(JobSpell) (enough bool, err error),
 ) (all bool, err error) {
@@ -235,8 +236,8 @@ func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err 
 }
 
 // AnyBegun reports whether a run of the job is executing, or one of its latest runs began in the
-// week before its last due time. While a run lasts, the due times that find it executing may be the
-// only ones that end.
+// week before its last due time. While a long run executes, only due times that are skipped because
+// of it may have ended.
 func (db *DB) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	executing, err := db.executingOf(ctx, []int64{jobID})
 	if err != nil || executing[jobID] {

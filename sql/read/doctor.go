@@ -67,8 +67,8 @@ type Herd struct {
 	Some []NamedJob
 }
 
-// Herds lists the seconds before an instant that are the next due time of at least least jobs,
-// largest first.
+// Herds lists the seconds before an instant in which at least `least` jobs are due next, those with
+// the most jobs first.
 func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
 	const query = `
 		SELECT second * 1000000, jobs
@@ -182,14 +182,15 @@ func (db *DB) LongRuns(ctx context.Context, before job.Micros) ([]StuckRun, erro
 		"r.started", int64(before), int64(before))
 }
 
-// Spell is the latest run of due times of a job that ended alike.
+// Spell is the series of a job's latest due times that ended alike.
 type Spell struct {
 	N int // number of due times
-	// Unbegun means skipped or missed, but not because of a pause. Otherwise they began and failed.
+	// Unbegun: the due times were skipped or missed, but no pause caused that. False: their runs
+	// began and failed.
 	Unbegun bool
 }
 
-// latestMost bounds the latest runs of a job that are looked at.
+// latestMost bounds the latest runs of a job that one query reads.
 const latestMost = 50
 
 // pauseReasons are the codes of due times that a pause stopped.
@@ -208,8 +209,8 @@ const latestEnds = `
 type end struct {
 	job     int64
 	outcome string
-	paused  bool // it was not begun, because of a pause
-} // not begun because of a pause
+	paused  bool // a pause kept it from beginning
+}
 
 func scanEnd(rows *sql.Rows) (e end, err error) {
 	err = rows.Scan(&e.job, &e.outcome, &e.paused)

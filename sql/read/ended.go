@@ -9,7 +9,8 @@ import (
 )
 
 // Ending holds the runs that a transaction ended. Ids grow with time, but a slow transaction may
-// commit after higher ids. So a subscriber re-reads the gaps for as long as a transaction may take.
+// commit after a transaction with a higher id. So a subscriber re-reads the gaps for as long as a
+// transaction may take.
 type Ending struct {
 	ID   int64
 	At   job.Micros
@@ -29,8 +30,8 @@ func scanEnding(rows *sql.Rows) (e Ending, err error) {
 // endingsAtOnce is the number of rows that one statement reads.
 const endingsAtOnce = 50
 
-// EndedAfter lists the endings with higher ids, until they hold runs runs or there are no more. The
-// runs of one transaction are not separated.
+// EndedAfter lists the endings with higher ids, until they hold at least `runs` runs or there are
+// no more. It does not split an ending.
 func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
 	const query = `
 		SELECT id, at, runs

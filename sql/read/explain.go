@@ -25,8 +25,8 @@ func (db *DB) runsWhere(ctx context.Context, what, where string, args ...any) ([
 	return out, err
 }
 
-// RunsAt returns the ended runs of a due time of a job's schedule, with attempts in order. The run
-// may be one that counts this due time together with others.
+// RunsAt returns the ended runs of a due time of a job's schedule, with attempts in order. The
+// result may be one run that counts this due time together with others.
 func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, error) {
 	// The ranges of due times that runs count do not overlap within a schedule, so only the runs of
 	// the latest due time up to this one can match.
@@ -42,7 +42,8 @@ func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, e
 	return slices.DeleteFunc(near, func(r Run) bool { return r.Until < due || r.Due != near[len(near)-1].Due }), nil
 }
 
-// LiveAt returns the run of a due time of a job's schedule that has not ended, or sql.ErrNotFound.
+// LiveAt returns the run of a scheduled due time of a job if it has not ended, or else
+// sql.ErrNotFound.
 func (db *DB) LiveAt(ctx context.Context, jobID int64, due job.Micros) (Run, error) {
 	const where = `r.job_id = ? AND r.due = ? AND r.request = 0 AND r.state <> 'ended'
 		ORDER BY r.attempt DESC

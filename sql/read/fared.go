@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Fared is an ended run, as short as statistics need it.
+// Fared is an ended run with the fields that statistics need.
 type Fared struct {
 	Run     int64
 	JobID   int64
@@ -43,8 +43,8 @@ type Window struct {
 const faredColumns = `r.id, r.job_id, r.due, COALESCE(r.due_count, 1), r.request, r.attempt, r.outcome,
 	IF(r.started > 0, r.ended - GREATEST(r.started, r.due_now), 0), r.final <> 0`
 
-// faredRows reads a statement with faredColumns, a column that says whether the row counts, and a
-// time by which the rows are ordered.
+// faredRows runs a query and reads its rows. The columns are faredColumns, whether the row counts,
+// and the time that orders the rows.
 func faredRows(r sql.Reader, query string, args ...any) (out []Fared, rows int, last job.Micros, err error) {
 	err = sql.Each(r, "read runs of a window", func(row *sql.Rows) error {
 		var (
@@ -68,8 +68,9 @@ func faredRows(r sql.Reader, query string, args ...any) (out []Fared, rows int, 
 	return out, rows, last, err
 }
 
-// RunsOfWindow reads the ended runs of a window, the latest first. It returns since when it has read
-// them all: later than the window begins if the window has too many.
+// RunsOfWindow reads the ended runs of a window, the latest first. It has read all runs that are
+// due at since or later. If the window has too many runs, since is later than the beginning of the
+// window.
 func (db *DB) RunsOfWindow(ctx context.Context, w Window) (out []Fared, since job.Micros, err error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, w.App, w.Apps)
@@ -109,15 +110,16 @@ func (db *DB) RunsOfWindow(ctx context.Context, w Window) (out []Fared, since jo
 		out = append(out, found...)
 	}
 
-	// A retry is due before it was to begin.
+	// A range of due_now also holds retries, which were due before they were to begin. Leave out
+	// runs that are not due in the window.
 	return slices.DeleteFunc(out, func(f Fared) bool { return f.Due < since || f.Due > w.To }), since, nil
 }
 
-// wrongOutcomes are those of job.Outcome.Wrong.
+// wrongOutcomes are the outcomes for which job.Outcome.Wrong is true.
 var wrongOutcomes = []string{"failed", "timed_out", "lost", "missed"}
 
-// FailuresOfWindow reads the final runs of a window that went wrong. It returns since when it has
-// read them all. It also finds failures that are rare among many successful runs.
+// FailuresOfWindow reads the final runs of a window that went wrong. since is as in RunsOfWindow.
+// Unlike RunsOfWindow, it finds failures that are rare among many successful runs.
 func (db *DB) FailuresOfWindow(ctx context.Context, w Window) (out []Fared, since job.Micros, err error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, w.App, w.Apps)

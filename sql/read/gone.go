@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// GoneNode is a node without a session that had one a while ago.
+// GoneNode is a node that has no session now, but had one a while ago.
 type GoneNode struct {
 	Node string
 	At   job.Micros // end of its last session
@@ -54,11 +54,12 @@ func (db *DB) GoneNodes(ctx context.Context, since job.Micros) ([]GoneNode, erro
 			return nil
 		}
 
-		// A line that was edited by hand only costs the number of lost runs.
+		// If the line was edited by hand, only the number of lost runs is missing.
 		_ = json.Unmarshal([]byte(was), &life)
 		id, _ := uuid.Parse(life.Session)
 		if i := seen[n.Node]; i > 0 {
-			// The node of a session that was buried adds a line of its own, which does not name it.
+			// When a session was buried, its node may add a second line, which does not name the
+			// session.
 			if sessions[i-1] == uuid.Nil {
 				sessions[i-1] = id
 			}

@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// HandlerJobs counts the living jobs by handler, in the given apps or, with nil, in all.
+// HandlerJobs counts the living jobs by handler in the given apps, or in all apps if apps is nil.
 func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, error) {
 	r := db.Reader(ctx)
 	out := map[string]int{}

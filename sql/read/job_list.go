@@ -22,7 +22,7 @@ type JobFilter struct {
 	Calendar string
 	Labels   map[string]string // all must match
 	After    int64             // only jobs after the one with this id
-	Part     string            // and its part of the name, in a list by name
+	Part     string            // the part of that job's name, in a list by name
 	Limit    int
 }
 
@@ -231,8 +231,8 @@ func (l *jobList) left(s jobSource) []Condition {
 // choose picks the source with the fewest entries to look at.
 func (l *jobList) choose() (jobSource, error) {
 	if l.Name != "" && l.Apps == nil {
-		// The last entry of a page may be any job's name, so a reader restricted to some apps must
-		// not use this list.
+		// The position of the next page has a part of a job's name, perhaps of a job in another
+		// app. So a person restricted to some apps must not use this list.
 		return l.byName(), nil
 	}
 
@@ -254,7 +254,7 @@ func (l *jobList) choose() (jobSource, error) {
 			return jobSource{}, err
 		}
 		if some {
-			break // then each job in them is paused
+			break // then each job of these apps is paused, mostly without a row in job_pause
 		}
 
 		sources = append(sources, jobSource{
@@ -271,8 +271,8 @@ func (l *jobList) choose() (jobSource, error) {
 	return l.fewest(sources)
 }
 
-// fewest returns the source with the fewest entries after the position of the page, judged by a
-// short probe.
+// fewest returns the source with the fewest entries after the position of the page. It counts at
+// most probed entries of each range.
 func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 	best, least := sources[0], probed+1
 	if len(sources) == 1 {
@@ -341,7 +341,7 @@ func (l *jobList) byTerm(t wantedTerm) jobSource {
 	return s
 }
 
-// byName reads names from the places where they contain the text.
+// byName reads the parts of names that begin with the text.
 func (l *jobList) byName() jobSource {
 	head := []rune(l.Name)
 	head = head[:min(len(head), job.MaxPart)]

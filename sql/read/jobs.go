@@ -101,8 +101,8 @@ func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
 	return j, nil
 }
 
-// JobOnceNamed returns the id of the living job with a name, or of the one that was deleted last, or
-// sql.ErrNotFound.
+// JobOnceNamed returns the id of the living job with a name. If there is none, it returns the last
+// deleted job with the name, or sql.ErrNotFound.
 func (db *DB) JobOnceNamed(ctx context.Context, app, name string) (int64, error) {
 	const query = `
 		SELECT id
@@ -187,8 +187,8 @@ const (
 		FROM run r FORCE INDEX (PRIMARY)
 		WHERE r.id = j.running)`
 
-	// isLive is the condition that some run of a job's schedule has not ended. Of overlapping runs
-	// it only sees the last due.
+	// isLive is the condition that some run of a job's schedule has not ended. If runs overlap, it
+	// only looks at the last due one and at the current run.
 	isLive = "(COALESCE(" + latestRun + ", 'ended') <> 'ended' OR COALESCE(" + turnRun + ", 'ended') <> 'ended')"
 
 	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only such

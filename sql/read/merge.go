@@ -7,13 +7,13 @@ import (
 	"go-crontab/sql"
 )
 
-// A list is read from an index that holds its rows together and in order. They may be spread over
-// several ranges of the index: for example, one per app that a person may see. Then the ranges are
-// merged.
+// A list is read from an index that has the rows of the list in order. The rows may lie in several
+// ranges of the index, such as one range per app that a person may see. Then the ranges are merged.
 
 const (
-	// examinedMost bounds the entries that one page looks at. If each condition matches many rows
-	// and all together match few, a page is shorter than its limit, and the next page continues.
+	// examinedMost bounds the entries that one page looks at. If each condition matches many rows,
+	// but few rows match all conditions, a page is shorter than its limit, and the next page
+	// continues.
 	examinedMost = 2000
 	// readMost bounds the entries of a range that one statement reads.
 	readMost = 500

@@ -60,7 +60,7 @@ func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
 		return nil, context.Cause(ctx)
 	}
 
-	// No part has more than a MiB, so the one with the byte begins at most so far before it.
+	// No part is larger than 1 MiB, so the part with this byte begins at most 1 MiB before it.
 	const query = `
 		SELECT at_byte, line, encoding, data
 		FROM output_part FORCE INDEX (PRIMARY)
@@ -80,8 +80,8 @@ func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
 	return sql.Select(db.Reader(ctx), "read part of output", scan, query, run, from-1<<20, from)
 }
 
-// MissingParts returns the number of announced parts that are not stored: not yet, or their node
-// died before.
+// MissingParts returns the number of announced parts that are not stored. Their node has not
+// written them yet, or it died before.
 func (db *DB) MissingParts(ctx context.Context, run *Run) (int, error) {
 	if run.Output.Parts == 0 {
 		return 0, nil

@@ -9,11 +9,11 @@ import (
 	"go-crontab/sql"
 )
 
-// A filtered list is read from an index that holds its rows together and in order. They may be
-// spread over several ranges of the index: for example, one range per outcome of an app's runs.
-// Then one statement reads a few entries of each range at a time, and more from ranges that turn
-// out to contribute more, so that few entries are read in vain. merge.go reads its ranges one by
-// one instead.
+// A filtered list is read from an index that has the rows of the list in order. The rows may lie in
+// several ranges of the index, such as one range per outcome of an app's runs. Then one statement
+// reads a few entries of all ranges. The next statements read more from ranges that have
+// contributed more, so that few entries are read in vain. In merge.go, by contrast, each statement
+// reads one range.
 
 // With more than ManyApps apps, a list does not read each app as a separate range.
 const ManyApps = 16
@@ -47,7 +47,7 @@ type Ranges[R any] struct {
 // atFirst is the number of entries read from each of several ranges, before their shares are known.
 const atFirst = 3
 
-// take returns the next n entries of all ranges; fewer mean that there are no more.
+// take returns the next n entries of all ranges. If it returns fewer, there are no more.
 func (l *Ranges[R]) take(n int) ([]R, error) {
 	out := make([]R, 0, n)
 	for len(out) < n {
@@ -131,8 +131,8 @@ func (l *Ranges[R]) fill(n int) error {
 	return nil
 }
 
-// share returns the number of entries to read from a range when n more are wanted in total: its
-// share of the entries taken before.
+// share returns the number of entries to read from a range when n more are wanted in total. It is
+// in proportion to the entries taken from the range before.
 func (l *Ranges[R]) share(g *Range[R], n int) int {
 	switch {
 	case len(l.All) == 1:
@@ -184,7 +184,8 @@ func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, nex
 			return found, &entries[len(entries)-1], nil
 		case len(found) == 0:
 			chunk *= 2
-		// Enough entries if they fit at the rate seen until now, and some more.
+		// Read as many entries as are needed if entries fit at the rate seen until now, and some
+		// more.
 		default:
 			chunk = max(8, (limit+1-len(found))*all.taken/len(found)*5/4)
 		}

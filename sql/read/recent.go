@@ -60,8 +60,8 @@ func (db *DB) RecentRuns(ctx context.Context, jobs []int64, n int) (map[int64]*R
 	return out, nil
 }
 
-// recentRanges returns the conditions for the latest n runs of jobs, and adds the jobs to out. Runs
-// that are due later than now have not begun.
+// recentRanges returns the conditions for the latest n runs of jobs, and adds the jobs to out. It
+// leaves out runs that are due later than now, because they have not begun.
 func recentRanges(r sql.Reader, jobs []int64, n int, out map[int64]*Recent) ([]string, error) {
 	query := `
 		SELECT j.id,

@@ -55,7 +55,7 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 
 		r, err := job.DecodeRetention(keep)
 		if err != nil {
-			j.Oldest = 0 // its rule cannot be decoded: keep everything
+			j.Oldest = 0 // its rule cannot be decoded: keep all its runs
 		}
 
 		j.Keep = r.Keep
@@ -69,8 +69,8 @@ func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, 
 // short even with millions of runs.
 const LookMost = 10_000
 
-// LastDues returns the due time before which come all but the latest runs of the job's ended runs;
-// zero if it has fewer.
+// LastDues returns the due time of the earliest among the latest ended runs of a job. runs is the
+// number of latest runs. If the job has fewer, it returns zero.
 func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
 	const query = `
 		SELECT due, request, attempt
@@ -99,8 +99,8 @@ func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros
 	return job.Micros(at.due), nil
 }
 
-// LastBytes returns the due time from which on the latest runs of a job keep no more than most
-// output; zero if all its runs do.
+// LastBytes returns a due time: the runs of the job from then on together keep at most `most`
+// output. It returns zero if all its runs together do.
 func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
 	const query = `
 		SELECT due, SUM(output_kept)
@@ -127,7 +127,7 @@ func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Mi
 
 		for _, p := range found {
 			if sum += p[1]; sum > int64(most) {
-				return job.Micros(p[0] + 1), nil // with this run it is too much
+				return job.Micros(p[0] + 1), nil // with the runs of this due time it is too much
 			}
 			before = p[0]
 		}

@@ -79,7 +79,8 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	}
 
 	if r.Started != 0 {
-		// A start is committed a little before the due time; the command is spawned at it.
+		// A start is committed a little before the due time; the command is spawned at the due
+		// time.
 		r.Started = max(r.Started, r.DueNow)
 		r.Lateness = int64(r.Started - r.DueNow)
 	}
@@ -150,7 +151,7 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 }
 
 // readOutputs reads the kept output of runs, without the parts of large ones, and returns the
-// number of runs that had some.
+// number of runs that had output.
 func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	ids := make([]int64, 0, len(runs))
 	for id, run := range runs {
@@ -201,7 +202,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	return n, nil
 }
 
-// Chunks reads the output of an executing run from byte from on, in pieces.
+// Chunks reads the output of an executing run, in pieces, beginning at byte `from`.
 func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piece, error) {
 	const query = `
 		SELECT at_byte, line, data
@@ -221,8 +222,9 @@ func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piec
 	return slices.DeleteFunc(pieces, func(p job.Piece) bool { return p.End() <= from }), err
 }
 
-// begunBy is a bound on due_now of executing runs: starts are committed a little ahead. It keeps a
-// list of executing runs from reading prepared runs.
+// begunBy is an upper bound for due_now of executing runs: a start is committed only a little
+// before the due time. With this bound, a list of executing runs does not read prepared runs that
+// are due later.
 const begunBy = "(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 1000000)"
 
 // ExecutingRuns lists the executing runs, latest due first. It looks at all of them: there are

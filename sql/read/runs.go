@@ -116,8 +116,8 @@ func scanRunEntry(rows *sql.Rows) (e runEntry, err error) {
 
 // runSource is an index from which runs are listed, in descending order.
 type runSource struct {
-	from  string // the column for From and To
-	time  string // the column that From and To are about
+	from  string // the index, as a FROM clause
+	time  string // the column that From and To restrict
 	order string
 	after func(p *RunPlace) string // the condition for runs after a position
 }

@@ -9,8 +9,7 @@ import (
 )
 
 // RunsDue returns the runs of a job that are due in [from, before), in any state, by due time,
-// request and attempt. It also returns the run before them that counts due times in the range, if
-// there is one.
+// request and attempt. If a run before the range counts due times in the range, it comes first.
 func (db *DB) RunsDue(ctx context.Context, jobID int64, from, before job.Micros, limit int) ([]Run, error) {
 	earlier, err := db.countedBefore(ctx, jobID, from)
 	if err != nil {
@@ -24,8 +23,8 @@ func (db *DB) RunsDue(ctx context.Context, jobID int64, from, before job.Micros,
 	return append(earlier, rows...), err
 }
 
-// countedBefore returns the run of the schedule before an instant, if it counts due times from
-// there on.
+// countedBefore returns the last run of the schedule that is due before an instant, if it also
+// counts due times at that instant or later.
 func (db *DB) countedBefore(ctx context.Context, jobID int64, from job.Micros) ([]Run, error) {
 	const where = `r.job_id = ? AND r.due < ? AND r.request = 0
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
@@ -44,7 +43,7 @@ type SlotCount struct {
 	Outcome job.Outcome
 	Ahead   bool // due later than now
 	N       int64
-	Last    job.Micros // the latest of them
+	Last    job.Micros // the latest of these due times
 }
 
 // CountSlots divides [from, before) into parts of a length and counts the due times of a job's

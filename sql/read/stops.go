@@ -8,7 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Pauses lists the pauses of the cluster and of apps, including expired pauses.
+// Pauses lists the pauses of the cluster and of apps. It includes an expired pause until its end is
+// in the audit.
 func (db *DB) Pauses(ctx context.Context) ([]job.Pause, error) {
 	return pauses(db.Reader(ctx))
 }

@@ -15,17 +15,17 @@ import (
 
 // Trouble is something about the cluster that stops no run, but needs a person.
 type Trouble struct {
-	Event job.AlertEvent // what kind of trouble
-	About string         // different for each trouble of its kind
+	Event job.AlertEvent // the kind of trouble
+	About string         // distinguishes the troubles of one kind
 	Node  string         // "": it concerns no single node
 	Text  string
 }
 
-// ExpirySoon is the time before the end of a token or a certificate from which on it is a trouble.
+// ExpirySoon is how long before its expiry a token or a certificate becomes a trouble.
 const ExpirySoon = 14 * 24 * time.Hour
 
-// longLived is the least life of tokens that expire as a trouble: somebody must replace them.
-// Shorter ones are meant for a single purpose.
+// longLived is the shortest lifetime of a token whose expiry is a trouble, because somebody must
+// replace the token. Tokens with a shorter life are meant for a single purpose.
 const longLived = 30 * 24 * time.Hour
 
 // Troubles lists the troubles of the cluster at an instant.
@@ -58,9 +58,9 @@ func (db *DB) Troubles(ctx context.Context, now job.Micros) ([]Trouble, error) {
 	return out, nil
 }
 
-// SharedNames returns the names that several live nodes have, with where they are. A node may take
-// the name of a session that has missed three beats. So a session that has been silent for longer
-// is left out: its node was killed and restarted.
+// SharedNames returns the names that several live nodes have, and the addresses of these nodes. A
+// node may take the name of a session that has missed three beats. So a session that has been
+// silent for longer is left out: its node was killed and restarted.
 func SharedNames(sessions []sql.SessionRow, now job.Micros, expiry time.Duration) map[string][]string {
 	const beats = 3
 	where := map[string][]string{}
@@ -112,7 +112,7 @@ func (db *DB) expiringTokens(ctx context.Context, now job.Micros) ([]Trouble, er
 		LIMIT 100`, int64(now), int64(now.Add(ExpirySoon)), longLived.Microseconds())
 }
 
-// nodeTroubles lists what nodes have noted about themselves, see sql.NodeNote.
+// nodeTroubles lists the troubles that nodes have noted about themselves, see sql.NodeNote.
 func (db *DB) nodeTroubles(ctx context.Context, now job.Micros) ([]Trouble, error) {
 	notes, err := db.NodeNotes(ctx)
 	var out []Trouble
@@ -135,7 +135,7 @@ func (db *DB) nodeTroubles(ctx context.Context, now job.Micros) ([]Trouble, erro
 	return out, err
 }
 
-// oldBackup reports that nobody has told of the next backup in time.
+// oldBackup reports a trouble if no new backup was reported in time.
 func (db *DB) oldBackup(ctx context.Context, now job.Micros) ([]Trouble, error) {
 	b, err := db.LastBackup(ctx)
 	if err != nil || b.At == 0 || now <= b.At.Add(b.Within) {

@@ -6,7 +6,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Named is a job by its name.
+// Named is the id and the name of a job.
 type Named struct {
 	JobID     int64
 	App, Name string
@@ -46,8 +46,8 @@ func Kill(tx *sql.Tx, l Launch) (bool, error) {
 	return n == 1, err
 }
 
-// LockLastRuns locks ended runs, and returns those that are the last run of their due time. What
-// makes further runs of these due times waits until the transaction ends.
+// LockLastRuns locks ended runs, and returns the runs that are the last of their due time. A
+// transaction that adds a run to one of these due times waits until this one ends.
 func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 	out := make(map[int64]bool, len(runs))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(runs)), atOnce) {
@@ -65,7 +65,7 @@ func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 			continue
 		}
 
-		// A statement of its own: it sees what was committed while the first one waited.
+		// A second statement sees what was committed while the first one waited.
 		last, err := LastRuns(tx, locked)
 		if err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 	return out, nil
 }
 
-// LastRuns returns those of at most atOnce runs that are the last run of their due time.
+// LastRuns returns the runs that are the last of their due time. It takes at most atOnce runs.
 func LastRuns(r sql.Reader, runs []int64) (map[int64]bool, error) {
 	query := `
 		SELECT r.id

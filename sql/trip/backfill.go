@@ -88,7 +88,8 @@ func oneBackfill(r sql.Reader, lock string, id int64) (BackfillRow, error) {
 	return found[0], nil
 }
 
-// Hungry is a backfill that is not done, with the columns of its job that its next runs need.
+// Hungry is a backfill that is not done, with those columns of its job that are needed to insert
+// its next runs.
 type Hungry struct {
 	BackfillRow
 	AppID   int32
@@ -212,8 +213,8 @@ func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
 	return expect("move backfills", n, len(backfills), err)
 }
 
-// CancelledBackfills returns the cancelled backfills. The transaction has locked the rows of their
-// jobs, as a cancellation does too.
+// CancelledBackfills returns the cancelled ones among some backfills. The transaction has locked
+// the rows of their jobs. A cancellation locks these rows too, so it cannot come in between.
 func CancelledBackfills(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(ids) == 0 {

@@ -98,7 +98,7 @@ func Referring(r sql.Reader, kind RefKind, name string) ([]int64, error) {
 	return sql.Select(r, "list jobs by reference", scanID, query, kind, name)
 }
 
-// NamesOf names jobs, with their apps.
+// NamesOf returns the names of jobs and of their apps, by job id.
 func NamesOf(r sql.Reader, jobs []int64) ([]job.Name, error) {
 	if len(jobs) == 0 {
 		return nil, nil

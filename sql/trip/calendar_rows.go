@@ -12,7 +12,8 @@ import (
 )
 
 // CalendarRow is the row of a calendar. A calendar that cannot be read, because a newer version or
-// a manual edit wrote it, has SpecErr instead of days. It affects only the jobs that name it.
+// a manual edit wrote it, has SpecErr instead of Calendar. That affects only the jobs that name the
+// calendar.
 type CalendarRow struct {
 	ID, Version      int64
 	Name             string
@@ -46,7 +47,7 @@ type knownCalendar struct {
 	err error
 }
 
-// maxKnownCalendars bounds the cached definitions, in bytes. Compiled they take a few times as
+// maxKnownCalendars bounds the cached definitions, in bytes. Compiled calendars take a few times as
 // much.
 const maxKnownCalendars = 32 << 20
 

@@ -19,7 +19,8 @@ type Chunk struct {
 // outputBytes bounds the output that one statement carries.
 const outputBytes = 2 << 20
 
-// PutChunks writes pieces. A stored piece with the same beginning is replaced: it may have grown.
+// PutChunks writes pieces. It replaces a stored piece with the same beginning, because the piece
+// may have grown.
 func PutChunks(tx *sql.Tx, chunks []Chunk) error {
 	for len(chunks) > 0 {
 		n, size := 0, 0

@@ -14,12 +14,12 @@ type Candidate struct {
 	Hash    int
 	Version int32
 	NextDue job.Micros
-	Paused  bool       // until NextDue, which has come
+	Paused  bool       // it was paused until NextDue, which has come
 	Parked  job.Micros // the cursor of a paused job; zero: none
-	Resumed job.Micros // when its last pause ended; zero: it never was paused
+	Resumed job.Micros // when its last pause ended; zero: it was never paused
 }
 
-// Slice is the range of one look: due times in [From, Before), in a range of hashes.
+// Slice selects the rows of one query: due times in [From, Before), in a range of hashes.
 type Slice struct {
 	From, Before     job.Micros
 	FromHash, ToHash int // FromHash ≤ hash < ToHash
@@ -97,8 +97,8 @@ func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 }
 
 // Definitions reads the current definitions of jobs, with the calendars that they name. It takes no
-// lock. If a calendar changes at this moment, the definition is missing: the job has another
-// version by now. If a definition was deleted by hand, its text is empty and cannot be used.
+// lock. If a calendar changes at this moment, the definition is left out: the change has given the
+// job a new version. If a definition was deleted by hand, its text is empty and cannot be used.
 func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	if len(jobs) == 0 {
 		return nil, nil
@@ -203,7 +203,7 @@ func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
 	return beginCursors(tx, begun)
 }
 
-// setCursors moves the cursors of jobs without a run that begins with the claim.
+// setCursors moves the cursors of jobs in which the claim neither starts nor ends a run.
 func setCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
@@ -226,7 +226,7 @@ func setCursors(tx *sql.Tx, cursors []Cursor) error {
 	return expect("move cursors", n, len(cursors), err)
 }
 
-// beginCursors moves the cursors of jobs with runs that begin with the claim.
+// beginCursors moves the cursors of jobs in which the claim also starts or ends runs.
 func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
@@ -254,8 +254,8 @@ func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 	return expect("move cursors and mark jobs as begun", n, len(cursors), err)
 }
 
-// endCursors clears the cursors of jobs without a further due time and without a run that begins
-// with the claim.
+// endCursors clears the cursors of jobs that have no further due time, and in which the claim
+// neither starts nor ends a run.
 func endCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil

@@ -11,12 +11,12 @@
 // It also holds the rows that several stages read or lock together with jobs: calendars, limits of
 // apps, marks on nodes, rules of retention, names of secrets, and references of jobs.
 //
-// Every state change is guarded by id, owner, state and claim count. A row that does not match stays
-// unchanged, and the caller learns which rows did.
+// Every state change is guarded by id, owner, state and claim count. A row that does not match
+// stays unchanged, and the caller learns that.
 //
-// Lock order of a transaction: bucket locks ascending, groups, jobs ascending, runs ascending,
-// inserts.
+// Lock order of a transaction: calendars, groups, jobs ascending, limits of apps, runs ascending,
+// inserts. Package sql has the whole order.
 //
-// Lists of whole numbers travel as text inside a statement. Thousands of placeholders cost the
-// server and the node more than the work itself.
+// Lists of whole numbers are written into the text of a statement. Thousands of placeholders would
+// cost the server and the node more than the work itself.
 package trip

@@ -39,7 +39,7 @@ func (j *JobRow) Cursor() job.Micros {
 	return j.NextDue
 }
 
-// SetCursor moves the cursor. A pause stays.
+// SetCursor moves the cursor. A paused job stays paused.
 func (j *JobRow) SetCursor(to job.Micros) {
 	if j.Paused {
 		j.Parked = to
@@ -111,8 +111,8 @@ func LockToEdit(tx *sql.Tx, ids []int64) (map[int64]*JobRow, error) {
 	return lockToEdit(tx, ids, "FOR UPDATE SKIP LOCKED")
 }
 
-// AwaitToEdit is LockToEdit for one job, and waits for the lock. The row of a job that is due many
-// times a second is locked nearly always, but never for long.
+// AwaitToEdit is like LockToEdit for one job, but waits for the lock. If a job is due many times a
+// second, its row is locked nearly always, but never for long.
 func AwaitToEdit(tx *sql.Tx, id int64) (map[int64]*JobRow, error) {
 	return lockToEdit(tx, []int64{id}, "FOR UPDATE")
 }
@@ -478,10 +478,10 @@ func DropPauses(tx *sql.Tx, jobs []int64) error {
 	return err
 }
 
-// SpawnBy returns the end of the last spawn window of jobs; zero if nothing can be spawned any
-// more. Running holds the runs that have the turns: the last started run of each job, whose window
-// ends last. A run in that list that has not begun may have been woken just after another run
-// started; the window of that run ends at the instant latest or before.
+// SpawnBy returns when the last spawn window of some jobs ends; zero if nothing can be spawned any
+// more. running holds the run with the turn of each job: it started last, so its window ends last.
+// If such a run has not begun, it may have been woken just after another run started. The window of
+// that other run ends at `latest` or before, so SpawnBy takes `latest` for it.
 func SpawnBy(r sql.Reader, running []int64, latest job.Micros) (until job.Micros, err error) {
 	scan := func(rows *sql.Rows) (by job.Micros, err error) {
 		err = rows.Scan(&by)

@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Ending holds the columns of an executing run that its end needs.
+// Ending holds the columns of an executing run that are needed to end it.
 type Ending struct {
 	Launch
 	JobID  int64
@@ -19,7 +19,7 @@ func Endings(r sql.Reader, session Owner, launches []Launch) ([]Ending, error) {
 	return endings(r, session, launches, "")
 }
 
-// LockEndings is Endings, and locks the rows. It skips rows that are locked already.
+// LockEndings is like Endings, and locks the rows. It skips rows that are locked already.
 func LockEndings(tx *sql.Tx, session Owner, launches []Launch) ([]Ending, error) {
 	return endings(tx, session, launches, `
 		ORDER BY id
@@ -46,12 +46,12 @@ func endings(r sql.Reader, session Owner, launches []Launch, lock string) ([]End
 // Again is the next attempt of a run that has ended.
 type Again struct {
 	After int64 // the run that has ended
-	Run   int64 // its id
+	Run   int64 // the id of the next attempt
 	At    job.Micros
 }
 
-// InsertAgain inserts the next attempts of runs as idle. An attempt that is there already stays as
-// it is.
+// InsertAgain inserts the next attempts of runs as idle. An attempt that exists already stays as it
+// is.
 func InsertAgain(tx *sql.Tx, attempts []Again) error {
 	if len(attempts) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 )
 
 // FinishAlone writes the ends of a session's executing runs that are not awaited and hold no slot.
-// It returns the number of changed rows. If that is less than the number of ends, EndedAmong
-// returns the runs that have ended, now or before.
+// It returns the number of changed rows. If it changed fewer rows than there are ends, EndedAmong
+// tells which runs have ended, now or before.
 func FinishAlone(tx *sql.Tx, session Owner, ends []End) (changed int64, err error) {
 	return finish(tx, session, ends, " AND r.awaited = 0 AND r.grp = 0")
 }
@@ -22,11 +22,11 @@ func Finish(tx *sql.Tx, session Owner, ends []End) error {
 	return expect("finish runs", n, len(ends), err)
 }
 
-// finish writes ends where the guard holds. It skips a run that is no longer at its launch: another
-// node has ended it.
+// finish writes the ends of runs that match the guard. It skips a run that is no longer at its
+// launch, because another node has ended it.
 //
-// Most ends differ only in their times. Such ends travel as three numbers a run, and share one copy
-// of the other values: each further column costs the server a microsecond a run.
+// Most ends differ only in their times. For such ends, the statement has three numbers a run and
+// one copy of the other values. Each further column would cost the server a microsecond a run.
 func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64, err error) {
 	plain := map[alike][]*End{}
 	var rich []*End
@@ -75,7 +75,7 @@ type alike struct {
 	exit    int
 }
 
-// Stored exit codes that are none.
+// Values of the column exit_code that are not exit codes.
 const (
 	noExit = -1
 	// HTTPStatus is added to the status of an HTTP response, which is stored as the exit code. The
@@ -160,8 +160,9 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 	return changed, dropLive(tx, ends)
 }
 
-// insertOutput stores the output of runs whose rows announce output. So it leaves out runs that
-// another node has ended, and, when an unknown end is written again, output that is stored already.
+// insertOutput stores the output of runs whose rows say that there is output, if it is not stored
+// yet. So it leaves out runs that another node has ended. If an end is written again after an
+// unknown commit, its output is not stored twice.
 func insertOutput(tx *sql.Tx, ends []*End) error {
 	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return !e.storesOutput() })
 	if len(with) == 0 {
@@ -216,20 +217,20 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 	return insert()
 }
 
-// storesOutput reports whether the run gets a row of output. An HTTP response without a body is
-// worth one if the run did not succeed.
+// storesOutput reports whether the run gets a row of output. If an HTTP response has no body, the
+// run gets a row only if it did not succeed.
 func (e *End) storesOutput() bool {
 	return e.Output.Kept() > 0 || e.Output.Answer != nil && e.Outcome != job.Succeeded
 }
 
-// Extra is what a row of output stores in JSON. Most rows have nothing of it.
+// Extra holds the values that a row of output stores as JSON. Most rows have none of them.
 type Extra struct {
 	Lines  int64       `json:"lines,omitempty"`
 	Stamps []byte      `json:"stamps,omitempty"`
 	Answer *job.Answer `json:"answer,omitempty"`
 }
 
-// extraOf returns the JSON of an output's Extra; nil, which is NULL, if there is nothing.
+// extraOf returns the JSON of an output's Extra, or nil (NULL) if there is nothing to store.
 func extraOf(o *job.Output) []byte {
 	if o.Lines == 0 && len(o.Stamps) == 0 && o.Answer == nil {
 		return nil
@@ -246,8 +247,8 @@ func bytesOf(text []byte) []byte {
 	return text
 }
 
-// dropLive removes the pieces of output that served readers while the runs executed. It does so
-// even if another node has ended the run: the pieces have no use then either.
+// dropLive removes the pieces of live output, which readers use only while a run executes. It does
+// so even if another node has ended the run.
 func dropLive(tx *sql.Tx, ends []*End) error {
 	var live []int64
 	for _, e := range ends {

@@ -37,7 +37,7 @@ func LockGroups(tx *sql.Tx, names []string) (map[string]*Group, error) {
 	return groupsBy(tx, func(g *Group) string { return g.Name }, query, args...)
 }
 
-// LockGroupIDs is LockGroups by id.
+// LockGroupIDs is like LockGroups, by id.
 func LockGroupIDs(tx *sql.Tx, ids []int32) (map[int32]*Group, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -108,8 +108,8 @@ func MoveTaken(tx *sql.Tx, group int32, by int) error {
 // slot of its group.
 const WokenFirst = 5 * time.Second
 
-// Woken counts, by group, the runs that were woken for a slot within WokenFirst and have not begun.
-// It reads the idle runs that became due in that time.
+// Woken counts, by group, the runs that were woken for a slot in the last WokenFirst and are still
+// idle. It reads the idle runs that became due in that time.
 func Woken(r sql.Reader, groups []int32, now job.Micros) (map[int32]int, error) {
 	out := map[int32]int{}
 	if len(groups) == 0 {

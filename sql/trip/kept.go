@@ -14,10 +14,11 @@ import (
 // An app may have a limit of kept output. Table app_output holds the sum for each limited app. The
 // trip itself does not count: a run is counted after it has ended.
 //
-// Each row of `output` names the count that includes it, and each row of app_output names the valid
-// count. Both change in one transaction, so a run that is found twice is counted once, and it is
-// subtracted only if it was counted. Runs are found in two ways: by the notes of ends, and by one
-// scan from the first due time on, for runs that ended before the notes were followed.
+// Each count of an app has a number. A row of `output` stores the number of the count that includes
+// it, and the row of app_output stores the number of the valid count. Both change in one
+// transaction. So a run that is found twice is counted once, and it is subtracted only if it was
+// counted. Runs are found in two ways: by the notes of their ends (see Note), and by one scan from
+// the first due time on, for runs that ended before the notes were followed.
 //
 // Lock order: rows of output ascending, rows of run, rows of app_output ascending, the limit.
 
@@ -49,9 +50,9 @@ type OutputSum struct {
 	AppID int32
 	Count int64 // the number of the count
 	Bytes int64
-	Upto  job.Micros // no counted run is due before
+	Upto  job.Micros // no counted run is due before this time
 	Seen  job.Micros // see All
-	All   bool       // all runs from before the count are counted; if false, only runs due before Seen
+	All   bool       // the scan for earlier runs is complete; if false, it has counted runs due before Seen
 }
 
 // OutputSums are the sums of all apps that are counted.
@@ -97,8 +98,8 @@ func LastNote(r sql.Reader) (int64, error) {
 	return found[0], nil
 }
 
-// FollowNotes starts to count by the notes with ids above upto. Runs that ended earlier are looked
-// for again in all apps.
+// FollowNotes starts to count runs by the notes with ids above upto. It restarts the scan for
+// earlier runs in all apps.
 func FollowNotes(tx *sql.Tx, upto int64) error {
 	const begin = `
 		INSERT INTO app_output (app_id, upto)
@@ -129,7 +130,8 @@ func ForgetNotes(tx *sql.Tx) error {
 // removed.
 const nextCount = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
-// CountApps starts to count the given apps, and forgets the sums of all others.
+// CountApps starts to count the given apps. For all other apps, whose new runs are not counted, it
+// resets the scan for earlier runs.
 func CountApps(tx *sql.Tx, apps []int32) error {
 	forget := `
 		UPDATE app_output
@@ -161,11 +163,11 @@ func CountAgain(tx *sql.Tx, s OutputSum) error {
 
 const (
 	countNotes = 100    // rows of `ending` that one transaction counts at most
-	countMost  = 10_000 // runs that one statement looks at; slightly more, as no transaction or instant is split
+	countMost  = 10_000 // runs that one statement looks at. It may be a few more: see CountNotes and countEnd
 )
 
-// CountNotes counts the output of the given apps in the next notes, up to note upto. It returns the
-// last note that is counted.
+// CountNotes counts the output of runs of the given apps that the next notes list, up to note upto.
+// It returns the last note that it counted. It does not split a note.
 func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err error) {
 	const query = `
 		SELECT id, runs
@@ -244,7 +246,8 @@ func CountOld(tx *sql.Tx, s OutputSum) error {
 // noEnd is later than all due times.
 const noEnd job.Micros = math.MaxInt64
 
-// countEnd returns the end (excluded) of the due times of the app's next countMost runs.
+// countEnd returns the end (excluded) of the due times of the app's next countMost runs. It does
+// not split the runs of one due time.
 func countEnd(r sql.Reader, app int32, from job.Micros) (job.Micros, error) {
 	const query = `
 		SELECT due
@@ -289,8 +292,8 @@ func keptRuns(r sql.Reader, ids []int64) ([]keptRun, error) {
 	return sql.Select(r, "read how much output is kept", scan, query, singles(ids))
 }
 
-// lockOutputs locks the rows of output of runs, and returns their counts by run, and the runs with
-// parts. A run without a row is missing.
+// lockOutputs locks the rows of output of runs. It returns the stored count number of each run, and
+// the runs with parts. A run without a row of output is missing.
 func lockOutputs(tx *sql.Tx, ids []int64) (out map[int64]int64, parted []int64, err error) {
 	out = make(map[int64]int64, len(ids))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(ids)), 500) {
@@ -469,9 +472,9 @@ func OldestOutput(r sql.Reader, s OutputSum, limit int) (out []KeptOutput, end j
 	return out, end, end == noEnd, err
 }
 
-// DropOutput removes the output of runs of an app, whose rows stay, and notes that the app has no
-// counted output due before an instant. It returns sql.ErrMoved if the app's limit has changed, or
-// if the sum belongs to another count.
+// DropOutput removes the output of runs of an app, but not the rows of the runs. It notes that the
+// app has no counted output of runs due before upto. It returns sql.ErrMoved if the app's limit has
+// changed, or if the sum belongs to another count.
 func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto job.Micros) error {
 	if len(runs) > 0 {
 		ids := singles(idsOfKept(runs))

@@ -79,7 +79,8 @@ func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error)
 	return l, found, err
 }
 
-// AppStarts returns the starts of an app since a second, by all sessions and on request.
+// AppStarts returns the starts of an app from a second on: the starts of all sessions, and
+// requested runs.
 func AppStarts(r sql.Reader, app string, since int64) (job.Starts, error) {
 	out := job.Starts{}
 	scan := func(rows *sql.Rows) error {
@@ -92,7 +93,8 @@ func AppStarts(r sql.Reader, app string, since int64) (job.Starts, error) {
 	return out, sql.Each(r, "read starts of an app", scan, query, app, since)
 }
 
-// AddAskedRuns counts manual runs as they are requested. The caller holds the limits of the app.
+// AddAskedRuns counts manual runs against the limits of their app when they are requested. The
+// caller holds the limits of the app.
 func AddAskedRuns(tx *sql.Tx, app string, at, runs int64) error {
 	_, err := tx.Exec("count asked runs", `
 		INSERT INTO app_start (app, at, session_id, starts)
@@ -102,7 +104,7 @@ func AddAskedRuns(tx *sql.Tx, app string, at, runs int64) error {
 	return err
 }
 
-// StartsBeside returns the starts of the apps since a second, without the starts of the given
+// StartsBeside returns the starts of the apps from a second on, without the starts of the given
 // session.
 func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (map[string]job.Starts, error) {
 	out := map[string]job.Starts{}

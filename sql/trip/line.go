@@ -36,8 +36,8 @@ func GroupPlace(r *Run, group int32, priority int) job.Micros {
 	return job.Micros(math.MinInt64 + int64(group)<<groupBits + int64(job.MaxPriority-priority)<<dueBits + dueSecond(r))
 }
 
-// dueSecond returns the second that orders a run in its line. For backfills it is the time at which
-// the run was ready: their due times are older than all others.
+// dueSecond returns the second that orders a run in its line. For a backfill it is the time at
+// which the run was ready, because the due times of a backfill lie far back.
 func dueSecond(r *Run) int64 {
 	due := r.Due
 	if r.Kind == Backfill {

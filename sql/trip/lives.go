@@ -78,8 +78,8 @@ func ExecutingRuns(r sql.Reader, owner Owner, after Held, limit int) ([]Held, er
 }
 
 // Release makes runs of a session idle at once, and returns their number. The caller guarantees
-// that nothing was or will be spawned for them. Prepared runs need no release: they become overdue
-// two seconds later.
+// that nothing was or will be spawned for them. Prepared runs need no release: otherwise they
+// become overdue two seconds after they are due.
 func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil

@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// NodeRow holds the marks that people put on a node, by its name. It outlives sessions. A node
+// NodeRow holds the marks that people put on a node, by its name. The row outlives sessions. A node
 // without marks has no row.
 type NodeRow struct {
 	Name     string

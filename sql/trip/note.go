@@ -18,8 +18,8 @@ import (
 // Measured (BenchmarkFinish of sql/read, 800 ends a transaction): the row costs less than the
 // noise. An index of ends on `run` would cost an entry for each run.
 //
-// The id numbers a transaction, not a run, and has no meaning for the trip. In a sharded database
-// each shard has its own ids, as it has its own runs.
+// The id of a row numbers a transaction, not a run, and has no meaning for the trip. In a sharded
+// database each shard has its own ids, as it has its own runs.
 
 // Note is the end of one run.
 type Note struct {
@@ -29,7 +29,7 @@ type Note struct {
 }
 
 // noteEnds records the ends of a transaction: all runs for followers, and unsuccessful runs for
-// lists. Changed is the number of rows that the transaction changed. If it is lower than expected,
+// lists. changed is the number of rows that the transaction changed. If it is lower than expected,
 // another node has ended and noted the rest.
 func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	if len(notes) == 0 || changed == 0 {
@@ -60,7 +60,8 @@ func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	return noteFailures(tx, notes)
 }
 
-// noteRefused is noteEnds for runs that were never started. It reads their jobs from their rows.
+// noteRefused is like noteEnds, for runs that were never started. It reads their jobs from their
+// rows.
 func noteRefused(tx *sql.Tx, refusals []Refusal, changed int64) error {
 	if changed == 0 {
 		return nil

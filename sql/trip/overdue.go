@@ -24,8 +24,8 @@ func scanHeld(rows *sql.Rows) (h Held, err error) {
 }
 
 // Owners lists the sessions that hold runs. It steps from owner to owner; each step is one
-// statement that reads one entry of the index. SELECT DISTINCT would read all entries as long as
-// the server has no statistics of the table, and so would one query that does the steps itself.
+// statement that reads one entry of the index. While the server has no statistics of the table,
+// SELECT DISTINCT would read all entries. One query that makes all the steps would do the same.
 func Owners(r sql.Reader) ([]Owner, error) {
 	const query = `
 		SELECT owner
@@ -50,7 +50,7 @@ func Owners(r sql.Reader) ([]Owner, error) {
 	}
 }
 
-// Startable lists runs of the owners in one state whose start was before an instant, the earliest
+// Startable lists runs of the owners in one state that should start before an instant, the earliest
 // first, beginning after the given run. It takes no lock.
 func Startable(r sql.Reader, owners []Owner, state State, after Held, before job.Micros, limit int) ([]Held, error) {
 	if len(owners) == 0 {
@@ -69,7 +69,7 @@ func Startable(r sql.Reader, owners []Owner, state State, after Held, before job
 		int64(after.DueNow), after.Hash, after.Hash, after.Launch.Run, limit)
 }
 
-// IdleRuns lists idle runs in a slice, the earliest first. It takes no lock.
+// IdleRuns lists idle runs in a slice (without From itself), the earliest first. It takes no lock.
 func IdleRuns(r sql.Reader, s Slice, limit int) ([]Held, error) {
 	const query = `
 		SELECT ` + heldColumns + `

@@ -7,9 +7,10 @@ import (
 	"go-crontab/sql"
 )
 
-// A large output has its head and its tail in table output, like every output. What is kept between
-// them is in table output_part, in rows that its node writes after the run has ended: they never
-// delay an end. Whoever adds or removes parts holds the row of output, so no part outlives it.
+// A large output has its head and its tail in table output, like every output. The output between
+// them is kept in parts, the rows of table output_part. The node writes the parts after the run has
+// ended, so they never delay an end. A transaction that adds or removes parts locks the row of
+// output, so no part outlives that row.
 
 // PartState says whether the parts of an output can be written.
 type PartState int
@@ -21,7 +22,7 @@ const (
 	PartGone                    // another node has ended the run, or its output was removed
 )
 
-// PutPart writes a part, unless the state is another one than PartWanted.
+// PutPart returns the state of an output, and writes a part of it if the state is PartWanted.
 func PutPart(tx *sql.Tx, l Launch, p job.Piece, data []byte, e job.Encoding) (PartState, error) {
 	const lock = `
 		SELECT parts
@@ -60,7 +61,8 @@ func partless(tx *sql.Tx, l Launch) (PartState, error) {
 	return PartGone, nil
 }
 
-// dropPartsBatch bounds the rows of one transaction: replication sends their data.
+// dropPartsBatch bounds the rows that one transaction removes, because replication sends their
+// data.
 const dropPartsBatch = 16
 
 // DropParts removes some parts of the output of runs, and reports whether there may be more. It
@@ -76,7 +78,7 @@ func DropParts(tx *sql.Tx, runs []int64) (more bool, err error) {
 	return n == dropPartsBatch, err
 }
 
-// DropPartsOver is DropParts for an app over its limit of kept output.
+// DropPartsOver is like DropParts, for an app over its limit of kept output.
 func DropPartsOver(tx *sql.Tx, l OutputLimit, runs []KeptOutput) (more bool, err error) {
 	more, err = DropParts(tx, idsOfKept(runs))
 	if err != nil {

@@ -7,7 +7,7 @@ type RefKind int8
 const (
 	RefGroup    RefKind = 1
 	RefCalendar RefKind = 2
-	RefSecret   RefKind = 3 // even to a secret without a row: a node may have it
-	RefPing     RefKind = 4 // to the URL that it calls when a due time has ended; it has no name here
+	RefSecret   RefKind = 3 // the secret may have no row, if a node has it
+	RefPing     RefKind = 4 // the URL that the job calls when a due time has ended; this reference has no name
 	RefHandler  RefKind = 5
 )

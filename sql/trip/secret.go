@@ -6,7 +6,7 @@ import (
 )
 
 // Usable returns the condition for the named secrets that jobs of the apps may use: secrets of
-// these apps, and secrets for all apps.
+// these apps, and secrets that belong to no app.
 func Usable(apps []string, names []job.Secret) (string, []any) {
 	nameList, args := sql.In(nil, names)
 	appList, args := sql.In(args, append([]string{""}, apps...))
@@ -24,8 +24,8 @@ func SecretsThere(r sql.Reader, apps []string, names []job.Secret) (map[job.AppS
 	return out, err
 }
 
-// ShareSecrets is SecretsThere, and keeps others from deleting or changing these secrets until this
-// transaction is over. A change of a job locks secrets last.
+// ShareSecrets is like SecretsThere, and keeps others from deleting or changing these secrets until
+// this transaction is over. A change of a job locks secrets last.
 func ShareSecrets(tx *sql.Tx, apps []string, names []job.Secret) (map[job.AppSecret]bool, error) {
 	out := map[job.AppSecret]bool{}
 	if len(names) == 0 {

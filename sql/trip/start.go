@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql"
 )
 
-// expect returns sql.ErrMoved if the number of changed rows is not the expected one: another
-// transaction has changed the others.
+// expect returns sql.ErrMoved unless exactly `want` rows changed. A row that did not change was
+// changed by another transaction.
 func expect(what string, n int64, want int, err error) error {
 	if err == nil && n != int64(want) {
 		err = fmt.Errorf("%s: changed %d rows, expected %d: %w", what, n, want, sql.ErrMoved)
@@ -53,7 +53,7 @@ func Start(tx *sql.Tx, session Owner, group int32, launches []Launch, now job.Mi
 }
 
 // StartedAmong returns the launches that execute for a session. It locks the rows, and waits for
-// their locks. So it also waits for a COMMIT that was given up for lost.
+// their locks. So it also waits for a COMMIT whose reply was lost.
 func StartedAmong(tx *sql.Tx, session Owner, launches []Launch) (map[Launch]bool, error) {
 	return among(tx, session, Executing, launches)
 }
@@ -122,8 +122,8 @@ func MarkBegun(tx *sql.Tx, begun []Begun) error {
 	return expect("mark jobs as begun", n, len(begun), err)
 }
 
-// Uncrowd clears the crowded flag of locked jobs: all runs that began before the job excluded
-// others have ended.
+// Uncrowd clears the crowded flag of locked jobs: the runs that began before the job's runs
+// excluded each other have all ended.
 func Uncrowd(tx *sql.Tx, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil

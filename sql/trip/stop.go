@@ -13,7 +13,7 @@ const (
 	StopCluster  StopKind = "cluster"  // all jobs are paused
 	StopApp      StopKind = "app"      // the jobs of an app are paused
 	StopHandler  StopKind = "handler"  // the jobs with a handler are not started
-	StopRestored StopKind = "restored" // due times before an instant are not started: the database is that old
+	StopRestored StopKind = "restored" // due times before the restore of the database are not started
 )
 
 // Stop keeps runs of many jobs from starting.
@@ -41,7 +41,8 @@ func (s *Stop) Over(now job.Micros) bool {
 	return (s.Kind == StopCluster || s.Kind == StopApp) && s.Until != 0 && s.Until <= now
 }
 
-// Told reports whether the end of the pause is in the audit. EndPause clears Who then.
+// Told reports whether the end of the pause is in the audit. EndPause clears Who when it records
+// that.
 func (s *Stop) Told() bool { return s.Who == "" }
 
 // Words returns the author and the reason, as the end of a sentence.

@@ -8,7 +8,7 @@ import (
 )
 
 // Turns reads runs by id, without ended ones. It needs no lock: executing, woken and waiting runs
-// change only under the lock of their job's row, which the transaction holds, or by their end.
+// change only under the lock of their job's row, which the transaction holds, or when they end.
 func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
 	out := map[int64]*Held{}
 	if len(ids) == 0 {
@@ -29,7 +29,8 @@ func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
 }
 
 // ExecutingOf lists the executing runs of jobs. It reads the rows of all prepared and executing
-// runs of the cluster. It is only for jobs that have just begun to exclude runs: see job.crowded.
+// runs of the cluster. It is only for crowded jobs: jobs whose runs exclude each other since an
+// edit, while several of them still execute.
 func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	if len(jobs) == 0 || len(owners) == 0 {
 		return nil, nil
@@ -44,8 +45,8 @@ func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	return sql.Select(r, "list executing runs of jobs", scanHeld, query)
 }
 
-// MarkAwaited marks runs whose ends others wait for, and returns the marked runs. A missing run has
-// ended, or its row is locked and it may be ending.
+// MarkAwaited marks runs for whose end other runs wait, and returns the marked runs. A run that is
+// missing from the result has ended, or its row is locked and it may be ending.
 func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(ids) == 0 {
@@ -76,8 +77,9 @@ func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	return out, err
 }
 
-// Replace asks for the end of executing runs that later due times replace. The transaction has
-// marked them as awaited. A run that is to be killed already stays unchanged.
+// Replace asks for executing runs to be killed, because later due times replace them. The
+// transaction has already marked them `awaited`, so that their ends wake those due times. A run
+// that is already to be killed stays as it is.
 func Replace(tx *sql.Tx, ids []int64) error {
 	if len(ids) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 
 // WakeJobs gives the turn to the next waiting run of the jobs: it becomes idle and is due now. If a
 // run of the job still has the turn, WakeJobs marks that run as awaited instead, so its end wakes
-// the next run. The transaction has locked the rows of the jobs. In jobs with afterSchedule, the
-// last run was no backfill's, so a backfill goes first.
+// the next run. The transaction has locked the rows of the jobs. afterSchedule has the jobs whose
+// last run was not of a backfill: in these jobs a backfill's run goes first.
 func WakeJobs(tx *sql.Tx, jobs []int64, afterSchedule map[int64]bool, now job.Micros) (woken int, err error) {
 	next, err := nextOf(tx, jobs, afterSchedule)
 	if err != nil || len(next) == 0 {

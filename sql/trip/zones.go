@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Zoned is the part of a living job that a check of its cursor against its schedule needs.
+// Zoned holds the columns of a living job that are needed to check its cursor against its schedule.
 type Zoned struct {
 	JobID   int64
 	Version int32
