@@ -13,15 +13,16 @@ import (
 // account is the user and group that a command runs as, if not the node's own.
 type account struct {
 	uid, gid   uint32
-	groups     []uint32 // supplementary ones; gid may be among them
+	groups     []uint32 // supplementary groups; gid may be among them
 	name, home string
 }
 
-// account returns the account of an attempt: nil for the node's own user, without a switch and with the node's own HOME
-// and USER.
+// account returns the account of an attempt. nil means the node's own user: no switch, and the node's own HOME and
+// USER.
 //
-// A node that may switch runs commands as any user, unless the operator sets Allow or RunAs. Then it runs them as no
-// other user, not even as its own. Otherwise a job could get the rights of a node that runs as root by naming no user.
+// A node that may switch runs commands as any user, unless the operator sets Allow or RunAs. Then it runs them only as
+// the users named there, and not even as its own user. Otherwise a job could get the rights of a node that runs as root
+// by naming no user.
 func (s *Shell) account(want string) (*account, error) {
 	if want == "" {
 		if s.usual != nil || len(s.cfg.Allow) == 0 {
@@ -110,8 +111,8 @@ func (s *Shell) settleAccounts() error {
 	return nil
 }
 
-// credential is for the fork; nil when no switch is needed or possible. Without it the supplementary groups stay the
-// node's: only a node that may switch users can change them.
+// credential returns the user and groups to set at the fork; nil when no switch is needed or possible. Without a switch
+// the supplementary groups stay the node's: only a node that may switch users can change them.
 func (a *account) credential() *syscall.Credential {
 	if a.own() && !maySwitch() {
 		return nil

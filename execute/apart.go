@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readApart reads stdout and stderr until both have ended. Two pipes do not tell in which order their bytes were
-// written: the one that is written first is read first, if the command is not too fast. But if the reader of stdout
-// has not caught up, what stdout holds comes before bytes from stderr: a command that writes much and then an error has
-// both in that order.
+// readApart reads stdout and stderr until both have ended. Two pipes do not show in which order their bytes were
+// written. Usually the pipe that is written first is also read first. But the reader of stdout may lag behind a fast
+// command. Then all that stdout holds is taken before bytes from stderr, so that much output followed by an error stays
+// in that order.
 func (c *command) readApart() {
 	out, outErr := c.pipe.SyscallConn()
 	err, errErr := c.stderr.SyscallConn()
@@ -18,7 +18,7 @@ func (c *command) readApart() {
 		return // the pipes are closed
 	}
 	stdout := nonblocking(-1)
-	_ = out.Control(func(fd uintptr) { stdout = nonblocking(fd) }) // c.pipe stays open until this has returned
+	_ = out.Control(func(fd uintptr) { stdout = nonblocking(fd) }) // c.pipe stays open until readApart has returned
 
 	other := make(chan struct{})
 	go func() {
@@ -59,7 +59,8 @@ func (o *output) readStream(raw syscall.RawConn, read func(nonblocking) error) {
 // maxDrain bounds drain against a command that goes on writing. No pipe of ours holds more.
 const maxDrain = 64 << 10
 
-// drain reads what stdout holds. Its end is left to the reader of stdout, who finds it again.
+// drain reads the bytes that stdout holds now. It ignores the end of stdout, because the reader of stdout will see it,
+// too.
 func (o *output) drain(stdout nonblocking) {
 	for enough := o.came + maxDrain; o.came < enough; {
 		if err := o.readOf(stdout, false); err != nil {

@@ -14,7 +14,7 @@ import (
 // Attempt is an executor's input for one attempt.
 type Attempt struct {
 	Launch  job.Launch
-	Session uuid.UUID // of the node that executes it
+	Session uuid.UUID // the session that executes it
 	JobID   int64
 	Job     string
 	App     string
@@ -28,7 +28,7 @@ type Attempt struct {
 	Payload []byte    // for a handler: the payload in the job's definition
 	Out     io.Writer // for a handler: takes the run's output until the handler returns
 
-	Options job.CommandOptions // for a command; its grace is the one below
+	Options job.CommandOptions // for a command; Grace below replaces its grace
 	Output  job.Capture        // for a command or a handler
 
 	Timeout time.Duration // 0: none
@@ -43,15 +43,15 @@ type Attempt struct {
 	May     func() bool
 	BeginBy time.Time // when May becomes false for good, by this process's clock; zero: unknown
 
-	// Holds reports whether the session is fresh, so that an attempt that has begun may begin more, such as a redirect;
-	// nil: it is. After false, either it soon returns true again, or ctx ends.
+	// Holds reports whether the session is fresh. Only then may an attempt that has begun begin more, such as following
+	// a redirect. nil: the session is fresh. After false, either Holds soon returns true again, or ctx ends.
 	Holds func() bool
 
 	TraceParent, TraceState string // W3C trace context for a command or a request; "": none
 
-	known *known // the secrets that it names; nil: none
+	known *known // the secrets that the attempt names; nil: none
 
-	Seat Seat // its place at the guard; nil: it has no guard
+	Seat Seat // the guard's entry for the attempt; nil: it has no guard
 }
 
 // Executor executes one kind of attempt. Execute blocks until no part of the attempt is alive, and never panics. The

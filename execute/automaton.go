@@ -2,7 +2,8 @@ package execute
 
 import "go-crontab/job"
 
-// automaton finds any of some texts in one pass over a stream (Aho and Corasick). It does not change once it is linked.
+// automaton finds all of its texts in one pass over a stream, by the algorithm of Aho and Corasick. It does not change
+// after link.
 type automaton struct {
 	first [256]int32 // the nodes of the texts' first bytes
 	nodes []trieNode // the first is the root
@@ -11,9 +12,9 @@ type automaton struct {
 // trieNode is the state after bytes that begin at least one of the texts.
 type trieNode struct {
 	child, sibling int32 // 0: none
-	fail           int32 // the node of the longest other beginning with which these bytes end
-	depth          int32 // the number of these bytes
-	longest        int32 // length of the longest text with which these bytes end, 0: none
+	fail           int32 // the node of the longest shorter suffix of these bytes that begins a text
+	depth          int32 // the number of bytes
+	longest        int32 // length of the longest text that is a suffix of these bytes; 0: none
 	b              byte
 }
 
@@ -72,7 +73,7 @@ func (a *automaton) link() {
 	}
 }
 
-// step goes on by one byte.
+// step returns the node to which byte b leads from node at.
 func (a *automaton) step(at int32, b byte) int32 {
 	for {
 		if next := a.child(at, b); next != 0 || at == 0 {

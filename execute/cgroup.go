@@ -44,11 +44,12 @@ type commonCgroup struct {
 	fd      *os.File // nil: it could not be created
 }
 
-// kernel changes the tree. The real one fills and empties the folders by itself, and acts on each write.
+// kernel changes the cgroup tree. The real kernel creates and removes the files in the folders by itself, and acts on
+// each write.
 type kernel interface {
 	mkdir(dir string) error
 	rmdir(dir string) error
-	write(dir, file, value string) error // creates no file: a missing one is not supported
+	write(dir, file, value string) error // creates no file: a missing file means an unsupported setting
 }
 
 // cgroupfs is the real kernel.
@@ -149,7 +150,8 @@ func cgroupMount(mountinfo string) (mount, root string, err error) {
 	return "", "", errors.New("this system has no cgroup v2")
 }
 
-// delegated reports whether systemd marked a cgroup as delegated, so that systemd itself does not change its children.
+// delegated reports whether systemd marked a cgroup as delegated. Systemd does not change the children of such a
+// cgroup.
 func delegated(dir string) bool {
 	value := make([]byte, 8)
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
@@ -160,8 +162,8 @@ func delegated(dir string) bool {
 	return false
 }
 
-// prepare enables the controllers that limits need, and notes in c.lack why others cannot be used. own is this
-// process's cgroup.
+// prepare enables the controllers that limits need. For each controller that cannot be used, c.lack says why. own is
+// this process's cgroup.
 func (c *cgroups) prepare(own string) error {
 	text, err := os.ReadFile(filepath.Join(c.base, "cgroup.controllers"))
 	if err != nil {
@@ -234,7 +236,7 @@ func (c *cgroups) sweep(now time.Time) {
 	}
 }
 
-// ofSession returns the cgroup for a session's commands without limits; nil: they run without one.
+// ofSession returns the cgroup for a session's commands without limits; nil: they stay in the node's own cgroup.
 func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +247,7 @@ func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 		return c.common.fd
 	}
 
-	if c.common.fd != nil { // an earlier session's, whose commands are dead
+	if c.common.fd != nil { // an earlier session's cgroup, whose commands are dead
 		_ = c.common.fd.Close()
 		_ = c.rmdir(c.common.dir) // refused while a daemon that a command started lives in it
 	}
@@ -257,9 +259,9 @@ func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	return c.common.fd
 }
 
-// instead returns the replacement after a fork into a session's cgroup failed. again reports whether the cgroup was the
-// cause. If it had been removed, a new one replaces it; otherwise this node uses no common cgroup from now on. That
-// costs the command nothing: it has no limits.
+// instead is called after a fork into a session's cgroup failed. again reports whether the cgroup was the cause; other
+// is the cgroup for the next try. If the cgroup was removed, a new one replaces it. Otherwise this node uses no common
+// cgroup from now on, and other is nil. That costs the command nothing, because it has no limits.
 func (c *cgroups) instead(id uuid.UUID, why error) (other *os.File, again bool) {
 	c.mu.Lock()
 	_, err := os.Stat(c.prefix(id)) // the fork's "no such file" may also mean bash
@@ -325,7 +327,7 @@ func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgro
 	return g, nil
 }
 
-// unheld is the error of an attempt whose limits this node cannot enforce: it is not started without them.
+// unheld is the error of an attempt whose limits this node cannot enforce: the attempt is not started without them.
 func unheld(limit string, why error) error {
 	return fmt.Errorf("this node cannot enforce limits.%s: %w", limit, why)
 }
@@ -335,8 +337,8 @@ func (g *cgroup) setLimits() error {
 		if err := g.in.write(g.dir, "memory.max", strconv.FormatInt(int64(g.limits.Memory), 10)); err != nil {
 			return err
 		}
-		// Swap would make the limit too generous. The OOM killer ends the whole command, because a command that lost a
-		// random process is useless. Some kernels lack these files.
+		// Swap would make the limit too generous. With memory.oom.group the OOM killer ends the whole command, because
+		// a command that lost a random process is useless. Some kernels lack these files.
 		for file, value := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
 			if err := g.in.write(g.dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -361,7 +363,7 @@ func (g *cgroup) kill() {
 		return
 	}
 
-	// A kernel before 5.14. The next kill catches processes that are forked during this one.
+	// The kernel is older than 5.14. The next kill catches processes that are forked during this one.
 	text, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
 	if err != nil {
 		return
@@ -431,7 +433,7 @@ func ofCgroup(err error) bool {
 	return false
 }
 
-// explain turns the error of a fork into the cgroup into one that names cause and fix.
+// explain returns an error that names the cause and the fix of a failed fork into the cgroup.
 func (g *cgroup) explain(err error) error {
 	if errors.Is(err, unix.ENOSYS) {
 		return errors.New("limits: this node cannot start a process in a cgroup: that needs Linux 5.7 or newer, " +

@@ -102,7 +102,7 @@ func (c *command) terminate() {
 }
 
 // Intervals of untilEmpty's checks. The first are short, because most processes that bash leaves are about to end. Only
-// the later, longer ones (above walkFrom) walk the process table.
+// checks after a pause longer than walkFrom walk the process table.
 const (
 	firstLook = time.Millisecond
 	lastLook  = 256 * time.Millisecond
@@ -123,7 +123,7 @@ func (c *command) untilEmpty(ctx context.Context) {
 
 	for pause := firstLook; !c.group.empty(pause > walkFrom); pause = min(2*pause, lastLook) {
 		if c.killed {
-			c.group.signal(unix.SIGKILL) // again: a process may have joined by setpgid
+			c.group.signal(unix.SIGKILL) // again: a process may have joined the group by setpgid
 		}
 
 		select {
@@ -157,7 +157,7 @@ func (c *command) unstarted() {
 
 // leaveCgroup kills the remaining processes in the cgroup and removes it. Bash and its group are dead, so these
 // processes had left the group. A command with shared limits may leave no daemon, because the limits end with the
-// cgroup. The kernel may take a moment to report the last death.
+// cgroup. The first checks kill nothing, because the kernel may take a moment to report the last death.
 func (c *command) leaveCgroup() {
 	if c.cgroup == nil {
 		return
@@ -181,14 +181,14 @@ func (c *command) leaveCgroup() {
 }
 
 func (c *command) endLeftovers() {
-	if c.outcome == 0 { // otherwise a stop ends them, too
+	if c.outcome == 0 { // a stop of ours gives another reason
 		c.note(job.ReasonProcessesEnded, "it left background processes, and the node stopped them")
 	}
 	c.terminate()
 }
 
 // untilDrained waits for the end of the output. A process that still holds the pipe is outside the group and may hold
-// it for ever. So after PipeWait it takes the bytes in the pipe and stops reading.
+// it for ever. So after PipeWait, untilDrained takes the bytes that are in the pipe and stops reading.
 func (c *command) untilDrained() {
 	defer c.pipe.Close()
 	if c.stderr != nil {
@@ -309,8 +309,8 @@ func (c *command) note(code job.ReasonCode, text string) {
 	c.notes = append(c.notes, reason(code, text))
 }
 
-// combined joins all into one reason. If the command ended by itself because of a limit, the code is that limit's.
-// Otherwise it is the first code.
+// combined joins said and notes into one reason. If a limit ended the command, the code is that limit's. Otherwise it
+// is the first code that is not empty.
 func combined(said job.Reason, notes []job.Reason) job.Reason {
 	code, texts := said.Code, []string{said.Text}
 	for _, n := range notes {

@@ -61,8 +61,8 @@ func variable(pair string) string {
 	return name
 }
 
-// Marker returns the environment entry of a session's commands up to the run's id. By it the guard finds processes that
-// left their groups.
+// Marker returns the beginning of an environment entry of a session's commands; the run's id follows it. By this entry
+// the guard finds processes that left their groups.
 func Marker(session uuid.UUID) string { return reserved + "SEAT=" + session.String() + "-" }
 
 // about appends the variables that describe the attempt. The due instant is in UTC with microseconds.

@@ -32,7 +32,7 @@ type ExecutingConfig struct {
 	Guard    Guard // see NoGuard
 	Recorder Recorder
 	*Set
-	WakeCompensator loop.Wake // an attempt was dropped whose row still belongs to this session
+	WakeCompensator loop.Wake // the set dropped an attempt whose row still belongs to this session
 	Log             *slog.Logger
 }
 
@@ -45,11 +45,12 @@ type Recorder interface {
 	NotSpawned()
 
 	// Ended queues the ended run for writing. After the write, Set.Written is called. Ended does not wait for the
-	// write, but it may wait for MySQL while output of the attempt is being written. The attempt holds no slot by
-	// then, and the set no lock. again is the start time of the next attempt, zero after the last one.
+	// write, but it may wait for MySQL while output of the attempt is being written. By then the attempt holds no slot,
+	// and no lock of the set is held. again is the start time of the next attempt, zero after the last one.
 	Ended(s job.Started, r job.Run, again job.Micros)
 
-	// Sink returns the receiver of an attempt's live output, used until Ended is called. It may be nil.
+	// Sink returns the receiver of an attempt's live output, which is used until Ended is called. The receiver may be
+	// nil.
 	Sink(l job.Launch) func(p []byte)
 }
 
@@ -111,7 +112,8 @@ var (
 	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later run replaced it"))
 )
 
-// Kill asks an attempt to stop, if the set has it: for a user, or, with replaced, because a later due time replaces it.
+// Kill asks an attempt to stop, if the set has it. replaced means that a later due time replaces it; otherwise a user
+// asked for the kill.
 func (x *Executing) Kill(l job.Launch, replaced bool) {
 	why := ErrKilled
 	if replaced {
@@ -164,7 +166,7 @@ func (x *Executing) run(a *entry) {
 	ended := x.Session.Now()
 	switch {
 	case result.Outcome == job.Killed && x.Session.Lost():
-		result.Outcome = job.Lost // like the reaper of another node, which only knows that the session is gone
+		result.Outcome = job.Lost // as another node's reaper would write: it only knows that the session is gone
 		result.Reason.Code = job.ReasonSessionLost
 	// A signalled command may exit with 0 or a status of its own, but its work is not done.
 	case x.Guard.Lapsed() &&
@@ -209,8 +211,8 @@ func (a *entry) stopped() bool {
 // farOff is longer than any wait between a committed start and its due instant, unless MySQL's clock was set back.
 const farOff = time.Second
 
-// await sleeps until at by MySQL's clock, which may be moved during the sleep, or until x.Ctx ends. If at is more than
-// farOff away, it returns at once: the run must not hold a slot that long, nor delay a pause of its job.
+// await sleeps until at, or until x.Ctx ends. at is by MySQL's clock, which may be set during the sleep. If at is more
+// than farOff away, await returns at once: the run must not hold a slot that long, nor delay a pause of its job.
 func (x *Executing) await(at job.Micros) {
 	for {
 		wait := at.Sub(x.Session.Now())
@@ -226,15 +228,15 @@ func (x *Executing) await(at job.Micros) {
 	}
 }
 
-// enter registers the attempt with the guard; nil: it cannot be guarded now. It runs before the last check of the
-// lease: if this process is stopped between the two, the guard knows that a command may begin.
+// enter registers the attempt with the guard; nil: it cannot be guarded now. The call comes before the last check of
+// the lease: if this process is stopped between the two, the guard knows that a command may begin.
 func (x *Executing) enter(a *entry) Seat {
 	return x.Guard.Enter(a.Launch, a.Spec.Handler != "")
 }
 
-// spawn reports, at the last moment, whether the command may be spawned, and returns the instant of that decision. It
-// becomes the attempt's start: a heartbeat can set the clock back slightly, and a later reading could be before the
-// due instant.
+// spawn reports, at the last moment, whether the command may be spawned. It also returns the instant of that decision,
+// which becomes the attempt's start. A later reading could be before the due instant, because a heartbeat can set the
+// clock back slightly.
 func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 	started = x.Session.Now()
 	return started, x.may(a, started)
@@ -266,7 +268,7 @@ func (x *Executing) may(a *entry, now job.Micros) bool {
 // holds reports whether the session is fresh, guarded and not stopping.
 func (x *Executing) holds() bool { return x.Ctx.Err() == nil && x.Session.Fresh() && x.Guard.Alive() }
 
-// execute runs the executor. Its panic fails this attempt only.
+// execute runs the executor. A panic of the executor fails this attempt only.
 func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	defer func() {
 		if p := recover(); p != nil {

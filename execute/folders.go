@@ -11,16 +11,16 @@ import (
 	"go-crontab/job"
 )
 
-// folders checks that the folders of commands answer. A folder on a dead file server does not answer for as long as
-// the kernel tries. A forked child that waits for it before its exec would stop this whole process: until the exec,
-// the runtime cannot take back the processor that it holds for the child, and the next garbage collection waits for
-// it. So a goroutine asks first, one per folder for any number of commands.
+// folders checks that the folders of commands answer. The kernel may wait very long for a folder on a dead file server.
+// A forked child that waits for such a folder before its exec would stop this whole process: until the exec, the
+// runtime cannot take back the processor that it holds for the child, and the next garbage collection waits for that
+// processor. So a goroutine asks for the folder first: one per folder, for any number of commands.
 type folders struct {
 	stat func(string) (os.FileInfo, error)
 
 	mu    sync.Mutex
-	asked map[string]*question // without an answer, mostAsked at most
-	kept  map[string]*question // answered within keep, too late for an attempt
+	asked map[string]*question // without an answer yet; at most mostAsked
+	kept  map[string]*question // answered too late for an attempt, at most keep ago
 }
 
 // question is a folder's pending or answered stat.
@@ -37,16 +37,18 @@ func newFolders() folders {
 }
 
 const (
-	// silence is the time that a folder may take to answer, for example because it must be mounted first. Before that,
-	// an attempt whose time to begin is over is given back. After that it fails, so that the user learns the cause.
+	// silence is the time that a folder may take to answer, for example because it must be mounted first. If the time
+	// to begin is over before that, the attempt is given back. After that the attempt fails, so that the user learns
+	// the cause.
 	silence = 10 * time.Second
 
-	// keep is the time that an answer stays valid if it came too late for an attempt, which returns within that time.
-	// Otherwise a folder that always answers too late would hold up its jobs for ever.
+	// keep is how long a late answer stays valid. An answer is late if an attempt gave up waiting for it. That attempt
+	// is started again within this time. Otherwise a folder that always answers too late would hold up its jobs for
+	// ever.
 	keep = 5 * time.Second
 
-	// mostAsked is the number of folders that are asked at once. A silent one holds a thread, of which Go allows
-	// 10,000.
+	// mostAsked bounds the folders that are asked at once. A folder that does not answer holds a thread, and Go allows
+	// 10,000 threads.
 	mostAsked = 256
 )
 
@@ -65,7 +67,7 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 		switch {
 		case err == nil && q.dir == dir:
 			return q.there, nil
-		case err == nil: // there is room to ask
+		case err == nil: // another folder has answered, so there is room to ask
 		case !errors.Is(err, errLate) || took < silence:
 			f.missed(q)
 			return false, err
@@ -85,8 +87,8 @@ func silent(format string, args ...any) error {
 	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("directory: "+format, args...))
 }
 
-// ask returns the pending or kept question for a folder, and asks a new one if there is none. If too many are
-// pending, it returns the latest of them instead: if that one has been silent for long, all have.
+// ask returns the pending or kept question for a folder, or asks a new one. If too many questions are pending, it
+// returns the latest of them instead: if that folder has been silent for long, all of them have.
 func (f *folders) ask(dir string) *question {
 	f.mu.Lock()
 	defer f.mu.Unlock()

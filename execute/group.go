@@ -11,14 +11,14 @@ import (
 
 // group is a command's process group, from before its fork until it is empty.
 //
-// A group is named by a number. The kernel reuses a free number, and then a signal would kill a stranger. The number is
-// certainly ours until bash is reaped, even while it is a zombie. Until then groups are signalled by number, and the
-// mutex keeps reaping and signalling apart. After that the number stays taken while a member lives, but we do not see
-// the death of the last one. So signalOrphans names the group by the pidfd of its dead leader. On a kernel that cannot
-// do that, it first checks that no process has the number.
+// A group is named by a number. The kernel reuses a free number, and then a signal would hit an unrelated group. The
+// number is certainly ours until bash is reaped, even while bash is a zombie. Until then groups are signalled by
+// number, and the mutex keeps reaping and signalling apart. After that the number stays taken while a member lives, but
+// we do not see the death of the last member. So signalOrphans names the group by the pidfd of its dead leader. If the
+// kernel cannot do that, signalOrphans first checks that no process has the number.
 type group struct {
 	mu     sync.Mutex // held during system calls, but only ones that do not block
-	cgroup *cgroup    // its own, set before the fork; nil: it has none
+	cgroup *cgroup    // the command's own, set before the fork; nil: it has none
 	pgid   int        // bash's pid; 0 until forked
 	exit   *os.File   // bash's pidfd; nil on systems without one
 	reaped bool
@@ -45,7 +45,7 @@ func (g *group) signal(sig syscall.Signal) {
 	_ = g.send(sig) // ESRCH: too late; EPERM: another user's process, which empty still sees
 }
 
-// kill is signal on behalf of KillAll.
+// kill is signal for KillAll. It also notes the cause, and during the fork it leaves the signal to forked.
 func (g *group) kill(sig syscall.Signal, cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,14 +103,15 @@ func (g *group) reap() (syscall.WaitStatus, error) {
 	return status, err
 }
 
-// empty reports whether all processes of the group are dead; false before reap. With look it also recognizes a group of
-// zombies. That walks the process table, so it must not hold mu.
+// empty reports whether all processes of the group are dead; false before reap. With look, it also recognizes a group
+// of zombies by a walk over the process table, which takes too long to hold mu.
 func (g *group) empty(look bool) bool {
 	if g.vacant() {
 		return true
 	}
 
-	// Twice: the first walk misses a process whose parent forked it during the walk and then became a zombie.
+	// Two walks, because the first one can miss a process whose parent forked it during the walk and then became a
+	// zombie.
 	if !look || !onlyZombies(g.pgid) || !onlyZombies(g.pgid) {
 		return false
 	}
@@ -155,9 +156,9 @@ func (g *group) close() {
 	}
 }
 
-// signalByNumber signals the group of a reaped leader. If the kernel reused the number, a process has it as its pid,
-// and nothing is signalled. The check fails only if that process also ended since the last check and left its own
-// group.
+// signalByNumber signals a group whose leader was reaped. If the number is a process's pid, the kernel has reused the
+// number, and nothing is signalled. The check misses a reuse only if that process has already ended and left processes
+// in its own group.
 func signalByNumber(pgid int, sig syscall.Signal) error {
 	if err := unix.Kill(pgid, 0); !errors.Is(err, unix.ESRCH) {
 		return unix.ESRCH

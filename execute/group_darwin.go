@@ -19,7 +19,7 @@ func fork(
 }
 
 // awaitExit returns when bash has exited, and leaves it unreaped. Darwin's waitid also returns for a process that was
-// only stopped, so a kqueue watches it.
+// only stopped, so a kqueue watches bash.
 func (g *group) awaitExit() {
 	kq, err := unix.Kqueue()
 	for err != nil { // no descriptor is free: wait for one

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of its own group, as another user and in a cgroup if as and in are not nil. exit is
-// its pidfd, nil on kernels before 5.4.
+// fork starts argv as the leader of its own group. as is the user and in is the cgroup of the process; nil: those of
+// the node. exit is its pidfd, nil on kernels before 5.4.
 func fork(
 	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File,
 ) (pid int, exit *os.File, err error) {
@@ -85,8 +85,8 @@ func signalOrphans(exit *os.File, pgid int, sig syscall.Signal) error {
 	return signalByNumber(pgid, sig) // EINVAL: an older kernel; ENOSYS, EPERM: a container's filter
 }
 
-// onlyZombies reports whether the group has members and all are zombies. Zombies stay until their parent collects them,
-// which a container's improper init never does. A signal cannot distinguish them from living processes.
+// onlyZombies reports whether the group has members and all are zombies. A zombie stays until its parent collects it,
+// which a container's improper init never does. A signal cannot tell zombies from living processes.
 func onlyZombies(pgid int) bool {
 	dir, err := os.Open("/proc")
 	if err != nil {

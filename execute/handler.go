@@ -44,8 +44,9 @@ func (h *Handlers) Keys() []string {
 	return slices.Sorted(maps.Keys(h.byKey))
 }
 
-// Execute calls the handler and waits for it. An error is Failed, unless the timeout or the end of ctx came first;
-// no error is Succeeded even then, because the work is done.
+// Execute calls the handler and waits for it. If the handler returns an error, the outcome is Failed, or TimedOut or
+// Killed if the timeout or the end of ctx came first. Without an error it is Succeeded even then, because the work is
+// done.
 func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 	h.mu.RLock()
 	f := h.byKey[a.Handler]

@@ -14,7 +14,7 @@ type HTTPConfig struct {
 	// Allow lists addresses and hosts that are not public but may be called, such as 10.0.0.0/8, [fd00::1]:8080,
 	// intranet.example or *.intranet.example:8080.
 	Allow    []string
-	Secrets  Secrets       // nil: NodeSecrets without files and grants
+	Secrets  Secrets       // the node's own secrets; nil: it has none
 	Resolver *net.Resolver // nil: the system's
 }
 
@@ -46,11 +46,12 @@ func (h *HTTP) Close() {
 
 // Execute sends the attempt's request, once, and reads the answer. The output is the answer's body.
 //
-//   - Succeeded, Failed: the status is expected, or not; Failed also if there is no answer, or it breaks off.
-//   - TimedOut, Killed: the timeout passed, or ctx ended, first. The connection is closed. The server may notice and
-//     stop its work, or not. By the Idempotency-Key, the launch, it recognizes a request that it got before.
-//   - Missed: when the connection was ready, the attempt might no longer begin. Nothing was sent, and the connection is
-//     kept for the next attempt.
+//   - Succeeded: the status is an expected one.
+//   - Failed: the status is another one, or the answer is missing or breaks off.
+//   - TimedOut, Killed: the timeout passed or ctx ended first. The connection is closed. The server may notice that
+//     and stop its work. The request's Idempotency-Key is the launch, so the server can recognize a repeated request.
+//   - Missed: when the connection was ready, the attempt was not allowed to begin any more. Nothing was sent, and the
+//     connection is kept for the next attempt.
 //
 // A request is never sent twice, except by the job's retries or if the server did not process it. A redirect is
 // followed only while the session is fresh. If we die during a request, the connection breaks.

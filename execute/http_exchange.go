@@ -174,8 +174,8 @@ func (x *exchange) run(ctx context.Context) error {
 // maxRedirectBody is the number of bytes that are read of a redirect's body.
 const maxRedirectBody = 16 << 10
 
-// send sends one request and returns the answer with its body unread. It sends the request again if the server reports
-// that it did not process it, because it is closing a shared connection.
+// send sends one request and returns the answer with its body unread. It repeats the request if the server reports that
+// it did not process it, for example because the server is closing a shared connection.
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := x.sendOnce(ctx)
@@ -196,7 +196,8 @@ func unseen(err error) bool {
 		strings.HasSuffix(err.Error(), "graceful shutdown GOAWAY")
 }
 
-// streamError receives net/http's unexported stream error: its As method fills any type with these fields.
+// streamError stands in for net/http's stream error, which is unexported. errors.As can fill it, because the As method
+// of that error fills any type with these fields.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -238,9 +239,9 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 
 // ready connects to the next request's server, and then checks that the request may be sent.
 //
-// A redirect needs no spawn window: the attempt began with the first request. But it needs a fresh session. If this
-// process was stopped while the answer arrived, other nodes may have reaped the session; then the watchdog is about to
-// end ctx. If MySQL was only slow, the session is fresh again soon.
+// The spawn window does not apply to a redirect, because the attempt began with the first request. But a redirect needs
+// a fresh session. If this process was stopped while the answer arrived, other nodes may have reaped the session; then
+// the watchdog is about to end ctx. If MySQL was only slow, the session is fresh again soon.
 func (x *exchange) ready(ctx context.Context) error {
 	x.stage = connecting
 	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
@@ -316,12 +317,12 @@ func (x *exchange) leave() {
 // read keeps the body of the last answer.
 func (x *exchange) read(resp *http.Response) error {
 	x.stage, x.answer = reading, answer{resp.StatusCode, x.HTTP.Expects(resp.StatusCode)}
-	if x.answerProto = resp.Proto; !x.answer.expected { // nobody reads the headers of all the good ones
+	if x.answerProto = resp.Proto; !x.answer.expected { // the headers of good answers are not worth their room
 		x.answerHeaders = x.shown(resp.Header)
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.complete = time.Since(x.began)
-		return nil // the rest is not a body
+		return nil // what follows is not a body
 	}
 
 	body := &io.LimitedReader{R: resp.Body, N: maxAnswer}
@@ -354,7 +355,7 @@ func (x *exchange) shown(h http.Header) (out [][]string) {
 	return out
 }
 
-// details returns what is known of the answer besides its body; nil: there was none.
+// details returns what is known of the answer besides its body; nil: there was no answer.
 func (x *exchange) details() *job.Answer {
 	if x.answer.status == 0 {
 		return nil
@@ -404,7 +405,7 @@ func address(u *url.URL) string {
 // refused redirect is an error.
 func (x *exchange) follow(resp *http.Response) (bool, error) {
 	to := resp.Header.Get("Location")
-	shown := x.known.mask(to) // before %.200q cuts it: half a secret would not be masked
+	shown := x.known.mask(to) // masked before %.200q cuts it: half a secret would stay visible
 	if x.HTTP.Redirects == 0 || to == "" {
 		return false, nil
 	}

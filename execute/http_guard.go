@@ -21,7 +21,7 @@ type guard struct {
 	resolver *net.Resolver // nil: the system's
 }
 
-// allowance opens addresses, or the addresses of a host name.
+// allowance is an entry of HTTPConfig.Allow. It opens addresses, or the addresses of a host name.
 type allowance struct {
 	prefix netip.Prefix // if invalid, host counts
 	host   string       // lower case; a leading "*." matches any subdomain
@@ -99,7 +99,7 @@ func (a allowance) holds(host, port string, addr netip.Addr) bool {
 	return host == a.host
 }
 
-// connectTimeout bounds the making of a connection, and also its TLS handshake.
+// connectTimeout bounds the dial of a connection, and separately its TLS handshake.
 const connectTimeout = 10 * time.Second
 
 // dial connects to addr, host:port, if the guard allows it.
@@ -133,7 +133,7 @@ func (r *refusal) Error() string {
 		what, r.kind)
 }
 
-// check returns an error unless connections to a host, resolved to an address and port, are allowed.
+// check returns an error unless this node may connect to resolved, the address and port of a host.
 func (g *guard) check(host, resolved string) error {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {
@@ -150,8 +150,8 @@ func (g *guard) check(host, resolved string) error {
 	}
 
 	for _, a := range g.allow {
-		// The owner of a name chooses its address. That is trusted within the operator's networks, but not for
-		// addresses that are not servers', such as metadata services.
+		// The owner of an allowed name chooses its address. The node trusts that choice within the operator's networks,
+		// but not for addresses that no server has, such as those of metadata services.
 		if a.holds(host, port, addr) && (a.prefix.IsValid() || k.hasServers()) {
 			return nil
 		}
@@ -159,7 +159,7 @@ func (g *guard) check(host, resolved string) error {
 	return &refusal{host, addr, k}
 }
 
-// kindOf returns the kind of an address on this machine: its own addresses are loopback, even public ones.
+// kindOf returns the kind of an address for this machine, whose own addresses count as loopback, even public ones.
 func (g *guard) kindOf(addr netip.Addr) (kind, error) {
 	k := kindOf(addr)
 	if k != public && !k.hasServers() {

@@ -31,9 +31,9 @@ type pool struct {
 }
 
 // Limits of kept connections. Servers close idle connections, some after two seconds. A request that crosses such a
-// close is lost, and may or may not have been processed, so we close ours earlier. A server waits for the first
-// request of a new connection, so an unused one is kept longer: for the next attempt, when connecting took too long
-// for this one.
+// close is lost, and may or may not have been processed, so we close ours earlier. An unused connection is one that was
+// ready too late for its attempt. It is kept longer, for the next attempt, because a server waits for the first request
+// of a new connection.
 const (
 	keepUsed   = time.Second
 	keepUnused = 10 * time.Second
@@ -42,22 +42,22 @@ const (
 
 func newPool(g *guard) *pool { return &pool{guard: g, plain: newTransport(g, nil), keep: keepUsed} }
 
-// newTransport returns a maker of connections. It ignores the environment's proxy, because the guard would see only the
-// proxy's address.
+// newTransport returns a transport that makes connections. It ignores the environment's proxy, because the guard would
+// see only the proxy's address.
 func newTransport(g *guard, cfg *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext:            g.dial,
 		TLSClientConfig:        cfg,
 		TLSHandshakeTimeout:    connectTimeout,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // little is kept, and as the server sent it
+		DisableCompression:     true, // little of an answer is kept, and as the server sent it
 		MaxResponseHeaderBytes: maxAnswerHeader,
 		IdleConnTimeout:        keepUnused, // for HTTP/2 connections that left the pool while they were full
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: connectTimeout},
 	}
 }
 
-// destination is the key of interchangeable connections.
+// destination identifies connections that can replace one another.
 type destination struct {
 	scheme, addr string            // host:port
 	tls          [sha256.Size]byte // zero: no options
@@ -67,13 +67,13 @@ type destination struct {
 type conn struct {
 	*http.ClientConn
 	to     destination
-	listed bool      // in idle
+	listed bool      // it is in idle
 	used   bool      // it has had a request
 	since  time.Time // when it was made, or used last
 }
 
-// take returns a connection with one request reserved. options makes the TLS configuration of a new connection; nil: it
-// has none.
+// take returns a connection with one request reserved. options makes the TLS configuration of a new connection; nil:
+// the default one.
 func (p *pool) take(ctx context.Context, to destination, options func() (*tls.Config, error)) (*conn, error) {
 	if c := p.takeIdle(to); c != nil {
 		return c, nil
@@ -183,7 +183,8 @@ func (p *pool) sweep() {
 	p.sweeping.Reset(p.keep / 4)
 }
 
-// drop removes and returns the pool's connections without a request that which selects.
+// drop removes connections from the pool and returns them. It takes those for which which returns true and that have no
+// request under way.
 func (p *pool) drop(which func(*conn) bool) []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ const signatureHeader = job.ReservedHeader + "Signature"
 // Signed has the parts of a request that its signature covers. The server finds every part in the request.
 type Signed struct {
 	At     time.Time // when the request was sent
-	ID     string    // the header X-Gocrontab-Launch, the run's id; in an alert the header Idempotency-Key
+	ID     string    // the launch, in the header X-Gocrontab-Launch; in an alert the header Idempotency-Key
 	Method string
 	Host   string // the header Host, with the port if it has one
 	Target string // the path with its query, as in the request line
@@ -25,8 +25,9 @@ type Signed struct {
 }
 
 // signature returns the value of the header: "t=1785553200,v2=5257a8…". v2 is the hexadecimal HMAC-SHA256 of eight
-// parts, joined by line feeds: "v2", the t (seconds since 1970), and the other fields in their order. The host and
-// the app keep a server from using a signature at another server. client.CheckSignature checks it.
+// parts, joined by line feeds: "v2", the t (seconds since 1970), and the other fields of Signed in their order. A
+// server cannot reuse a signature at another server, because the host and the app are signed. client.CheckSignature
+// checks it.
 func signature(secret []byte, s Signed) string {
 	t := fmt.Sprint(s.At.Unix())
 	mac := hmac.New(sha256.New, secret)

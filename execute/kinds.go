@@ -10,7 +10,7 @@ import (
 	"go-crontab/job"
 )
 
-// Kinds executes each attempt with the executor of its kind. A nil one is a kind that this node cannot execute.
+// Kinds executes each attempt with the executor of its kind. If an executor is nil, this node cannot execute that kind.
 type Kinds struct {
 	Command Executor
 	HTTP    Executor
@@ -43,8 +43,8 @@ func (k *Kinds) of(a Attempt) (e Executor, kind string) {
 	return nil, "it: the definition has neither a command, http nor a handler"
 }
 
-// KillAll calls KillAll of every executor that has processes, as [Shell.KillAll]. The others stop when their attempts'
-// contexts end.
+// KillAll calls KillAll of every executor that has this method (see [Shell.KillAll]). Attempts of other executors stop
+// when their contexts end.
 func (k *Kinds) KillAll(sig syscall.Signal, cause error) (n int) {
 	for _, e := range k.all() {
 		if killer, ok := e.(interface {
@@ -56,7 +56,7 @@ func (k *Kinds) KillAll(sig syscall.Signal, cause error) (n int) {
 	return n
 }
 
-// Close calls Close of every executor that has it, as [HTTP.Close].
+// Close calls Close of every executor that has this method (see [HTTP.Close]).
 func (k *Kinds) Close() {
 	for _, e := range k.all() {
 		if c, ok := e.(interface{ Close() }); ok {
@@ -65,7 +65,7 @@ func (k *Kinds) Close() {
 	}
 }
 
-// Cgroups is [Shell.Cgroups] of the executor for commands, "" if it has none.
+// Cgroups calls Cgroups of the executor for commands (see [Shell.Cgroups]); "" if it has no such method.
 func (k *Kinds) Cgroups(session uuid.UUID) string {
 	if c, ok := k.Command.(interface{ Cgroups(uuid.UUID) string }); ok {
 		return c.Cgroups(session)

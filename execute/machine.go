@@ -11,9 +11,9 @@ import (
 // addressAge is the time after which the list of the machine's addresses is read again.
 const addressAge = time.Minute
 
-// machine knows the addresses of the machine's interfaces. A server that listens on all addresses is reachable by
-// each, so a public one must not bypass the guard. An address that a router translates to the machine's is on no
-// interface, so nodes do not know it.
+// machine knows the addresses of the machine's interfaces. A server that listens on all addresses is reachable by each
+// of them, so even a public one must not bypass the guard. If a router translates another address to the machine's, no
+// interface has that address, so nodes do not know it.
 type machine struct {
 	list  func() ([]net.Addr, error) // net.InterfaceAddrs
 	known atomic.Pointer[addresses]
@@ -27,8 +27,8 @@ type addresses struct {
 // thisMachine is shared by all guards of the process.
 var thisMachine = &machine{list: net.InterfaceAddrs}
 
-// owns reports whether an address is one of the machine's. It reads the list again if it is too old. Concurrent callers
-// do not wait for one another: each reads it.
+// owns reports whether an address is one of the machine's. It reads the list again if the list is too old. Concurrent
+// callers do not wait for one another: each reads the list.
 func (m *machine) owns(addr netip.Addr, now time.Time) (bool, error) {
 	known := m.known.Load()
 	if known == nil || now.Sub(known.read) >= addressAge {

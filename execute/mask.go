@@ -25,7 +25,7 @@ const (
 // escapes of the text in several notations in parallel, and searches each result for the value.
 type masker struct {
 	notations []*notation
-	wakes     [256]uint // per byte: the notations, as bits, in which it may begin a secret or an escape
+	wakes     [256]uint // per byte: bits of the notations in which that byte may begin a secret or an escape
 }
 
 // newMasker returns a masker for values, or nil if no value is long enough to search for.
@@ -86,8 +86,8 @@ func encodings(value string) []string {
 	return out
 }
 
-// within returns the part of a longer text's base64 that depends on the value alone. before is the value's offset in
-// that text modulo 3.
+// within returns the part of a longer text's base64 that depends only on the value in that text. before is the value's
+// offset in the text, modulo 3.
 func within(e *base64.Encoding, before int, value string) string {
 	text := e.EncodeToString(append(make([]byte, before, before+len(value)), value...))
 	return text[(before*8+5)/6 : (before+len(value))*8/6]
@@ -102,12 +102,12 @@ func (m *masker) text(s string) string {
 	return string(t.end(t.next(nil, []byte(s))))
 }
 
-// masking hides secrets in a stream. It holds back bytes that may begin a secret until that is decided. They are
-// bounded: a byte of a secret takes at most a dozen bytes in any notation.
+// masking hides secrets in a stream. It holds back bytes that may begin a secret until that is decided. The number of
+// held bytes is bounded: a byte of a secret takes at most a dozen bytes in any notation.
 type masking struct {
 	m       *masker
 	readers []reader // one for each notation
-	busy    uint     // the readers, as bits, that are within a possible secret
+	busy    uint     // bits of the readers that are within a possible secret or escape
 	at      int64    // number of received bytes
 	held    []byte   // ends with the received bytes that are not passed on yet
 	from    int      // index in held of the first byte that is not passed on
@@ -152,7 +152,7 @@ func (t *masking) next(out, p []byte) []byte {
 	return out
 }
 
-// hide notes a span. Overlapping spans become one.
+// hide marks a span as a secret. Overlapping spans become one.
 func (t *masking) hide(s span) {
 	i := len(t.found)
 	for i > 0 && t.found[i-1].to > s.from {

@@ -23,8 +23,8 @@ type notation struct {
 // maxEscape is the length of the longest escape: two UTF-16 surrogates, as in \ud83d\ude00.
 const maxEscape = 12
 
-// notations returns all notations that are searched. plain finds the values, form finds them with spaces for plus
-// signs, and spaced finds encodings that programs break into lines.
+// notations returns all notations that are searched. plain finds the values, form finds them with spaces instead of
+// plus signs, and spaced finds their base64 and hex forms, which programs may break into lines.
 func notations(plain, form, spaced *automaton) []*notation {
 	return []*notation{
 		newNotation(plain, "", nil),
@@ -82,7 +82,7 @@ func undoRunes(_ int, text []byte) ([]byte, int, int) {
 	return undoC(text, func(n uint64) []byte { return utf8.AppendRune(nil, rune(n)) })
 }
 
-// controls are the control characters of backslash and letter.
+// controls maps the letter after a backslash to the control character.
 var controls = map[byte]string{
 	'a': "\a", 'b': "\b", 'e': "\x1b", 'E': "\x1b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
 }
@@ -107,8 +107,8 @@ func undoC(text []byte, short func(uint64) []byte) ([]byte, int, int) {
 	return text[1:2], 2, 0
 }
 
-// number reads up to digits digits from index from on. Only base 8 allows fewer digits; in another base the backslash
-// then escapes the next byte.
+// number reads the digits of an escape, from index from on. In base 8 there may be fewer of them than digits says. In
+// another base, too few digits mean that the backslash only escapes the next byte.
 func number(text []byte, from, digits int, base int, stands func(uint64) []byte) ([]byte, int, int) {
 	end := from
 	for end < len(text) && end < from+digits && isDigit(text[end], base) {
@@ -239,7 +239,8 @@ func undoEntity(_ int, text []byte) ([]byte, int, int) {
 	return more(0)
 }
 
-// undoPercent reads percent-encoding. There a plus may mean a space, so the text and the values have spaces for both.
+// undoPercent reads percent-encoding, in which a plus may mean a space. So plus signs become spaces, both here and in
+// the values that form finds.
 func undoPercent(_ int, text []byte) ([]byte, int, int) {
 	if text[0] == '+' {
 		return []byte(" "), 1, 0
@@ -261,7 +262,7 @@ func undoPercent(_ int, text []byte) ([]byte, int, int) {
 	return []byte{byte(n)}, 3, 0
 }
 
-// undoBreak skips one line break after a letter. An empty line ends an encoding, so it is not skipped.
+// undoBreak skips a line break within an encoding. An empty line ends the encoding, so it is not skipped.
 func undoBreak(_ int, text []byte) ([]byte, int, int) {
 	switch {
 	case text[0] == '\r' && len(text) < 2:
@@ -285,14 +286,14 @@ type reader struct {
 	*notation
 	state   int32   // of the automaton
 	mode    int     // of the notation
-	at      int64   // number of decoded bytes of the stream
+	at      int64   // number of stream bytes that are decoded
 	pending []byte  // the bytes after at: the beginning of an escape
-	starts  []int64 // stream positions of the text's last bytes, at least as many as the automaton's depth
+	starts  []int64 // stream positions of the last decoded bytes, at least as many as the automaton's depth
 }
 
 func (r *reader) depth() int { return int(r.nodes[r.state].depth) }
 
-// begin returns the stream position from which a secret may have begun whose end has not arrived.
+// begin returns the stream position at which an unfinished secret may have begun.
 func (r *reader) begin() int64 {
 	if depth := r.depth(); depth > 0 {
 		return r.starts[len(r.starts)-depth]
@@ -340,7 +341,7 @@ func (r *reader) take(text []byte, length int, t *masking) {
 	}
 }
 
-// step takes one decoded byte, whose notation begins at stream position from.
+// step takes one decoded byte, which begins at stream position from.
 func (r *reader) step(b byte, from int64, t *masking) {
 	if r.state = r.automaton.step(r.state, b); r.state == 0 {
 		r.starts = r.starts[:0]

@@ -21,9 +21,9 @@ type output struct {
 	hiding     *masking       // hides secrets before the bytes are kept or passed on; nil: no secrets
 	stamps     stamper
 
-	most    int   // bytes to keep; no more than head and tail hold: no file
-	rest    *rest // the file; nil: not needed yet
-	restErr error // why the file holds no more
+	most    int   // bytes to keep; a file is used only for more than head and tail hold
+	rest    *rest // the file; nil: not needed yet, or given up
+	restErr error // why the file was given up
 
 	apart *apart // nil: there is one stream
 }
@@ -31,7 +31,7 @@ type output struct {
 // apart is for a command whose stdout and stderr are read apart.
 type apart struct {
 	mu     sync.Mutex // held to read from either stream and take the bytes
-	behind bool       // the last read from stdout was full, so it may hold more
+	behind bool       // the last read from stdout was full, so stdout may hold more
 	hiding *masking   // of stderr
 }
 
@@ -45,14 +45,15 @@ type ends struct {
 	next  int // index of the oldest byte, which the next one replaces, once full
 }
 
-// newOutput keeps up to keep bytes, at least 1: half from the beginning, half from the end.
+// newOutput returns an output that keeps up to keep bytes, at least 1: half from the beginning, half from the end.
 func newOutput(keep int) *output {
 	return &output{
 		head: ends{limit: keep / 2}, tail: ends{limit: keep - keep/2}, most: keep, stamps: stamper{began: time.Now()},
 	}
 }
 
-// newCapture is newOutput for an attempt: keep is in memory, and what its job keeps beyond that in a file.
+// newCapture returns the output of an attempt. It holds keep bytes in memory, and in a file what the job keeps beyond
+// that.
 func newCapture(keep int, a *Attempt) *output {
 	o := newOutput(keep)
 	o.most = max(keep, int(a.Output.Keep))
@@ -108,8 +109,8 @@ func (o *output) readHiding(r io.Reader) error {
 	return err
 }
 
-// readOf reads once from one of two streams. A secret that a command writes to both, half to each, is not hidden. The
-// lock must be held if both are being read.
+// readOf reads once from one of two streams. A secret is not hidden if a command writes half of it to each stream. The
+// caller holds apart.mu while both streams are being read.
 func (o *output) readOf(r io.Reader, stderr bool) error {
 	var buffer [readSize]byte
 	n, err := r.Read(buffer[:])
@@ -159,7 +160,7 @@ func (o *output) note(p []byte, stderr bool) {
 
 var newline = []byte{'\n'}
 
-// makeRoom opens the file when the next byte would replace one that is still wanted, and moves the tail there.
+// makeRoom opens the file when the tail is full and the job keeps more than memory holds. It copies the tail there.
 func (o *output) makeRoom() {
 	if o.rest != nil || o.restErr != nil || o.most <= o.head.limit+o.tail.limit || !o.tail.full() {
 		return
@@ -172,7 +173,7 @@ func (o *output) makeRoom() {
 	o.fail(err)
 }
 
-// fail gives up the file. Head and tail are still kept.
+// fail gives up the file after an error. Head and tail are still kept.
 func (o *output) fail(err error) {
 	if err == nil {
 		return
@@ -213,7 +214,7 @@ func (o *output) output() job.Output {
 	return out
 }
 
-// cutReason says that less is kept than the job wants.
+// cutReason returns a reason if less is kept than the job wants.
 func (o *output) cutReason() (why job.Reason, cut bool) {
 	if o.restErr == nil {
 		return why, false

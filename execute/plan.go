@@ -19,8 +19,8 @@ type plan struct {
 	dir        string
 	env        []string
 	credential *syscall.Credential // nil: as the node's own user
-	cgroup     *cgroup             // its own; nil: none
-	common     *os.File            // the cgroup of its session's commands; nil: none
+	cgroup     *cgroup             // the attempt's own; nil: none
+	common     *os.File            // the cgroup of all commands of the session; nil: none
 }
 
 // plan turns an attempt's options into a plan for this node, and creates its cgroup.
@@ -28,7 +28,7 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	p := &plan{bash: s.cfg.Bash, dir: s.cfg.Dir}
 	o := &a.Options
 
-	if !filepath.IsAbs(p.bash) { // missing at the node's start; look never takes one from the working directory
+	if !filepath.IsAbs(p.bash) { // missing at the node's start; look takes no bash from the working directory
 		path, err := look(p.bash)
 		if err != nil {
 			return nil, fmt.Errorf("start bash: %w", err)
@@ -54,7 +54,7 @@ func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Dir == "" && as != nil && (!there || !filepath.IsAbs(p.dir)) { // the home is no directory
+	if o.Dir == "" && as != nil && (!there || !filepath.IsAbs(p.dir)) { // the user has no usable home
 		p.dir = "/"
 	}
 

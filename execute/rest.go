@@ -8,7 +8,7 @@ import (
 	"go-crontab/job"
 )
 
-// rest is the part of an output that is kept and does not fit in memory, in a temporary file that has no name: it
+// rest is the part of a kept output that does not fit in memory. It is in a temporary file without a name, which
 // vanishes with this process. The file holds the rest of the first half, and then the last half as a ring.
 type rest struct {
 	file *os.File
@@ -60,7 +60,7 @@ func (r *rest) write(p []byte) error {
 	return nil
 }
 
-// place returns the place in the file of a byte, and how many bytes follow it there.
+// place returns where the file has the byte at an offset, and the number of bytes that follow there without a break.
 func (r *rest) place(at int64) (place, room int64) {
 	if at < r.middle {
 		return at - r.from, r.middle - at
@@ -69,7 +69,7 @@ func (r *rest) place(at int64) (place, room int64) {
 	return r.middle - r.from + in, r.ring - in
 }
 
-// over notes that the output is complete.
+// over is called when the output is complete. It sets which parts of the file are stored.
 func (r *rest) over(o *job.Output) {
 	tail := o.Bytes - int64(len(o.Tail))
 	r.before = int64(bytes.Count(o.Head, newline))
@@ -94,7 +94,7 @@ func (r *rest) Pieces(yield func(job.Piece) error) error {
 		return err
 	}
 
-	// The lines that were dropped were not counted by themselves: count back from the tail.
+	// The line ends of dropped bytes were not counted separately, so count back from the tail.
 	ends := int64(0)
 	count := func(p job.Piece) error {
 		ends += int64(bytes.Count(p.Data, newline))

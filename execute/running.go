@@ -44,10 +44,10 @@ func (r *running) all() []*group {
 }
 
 // KillAll sends sig to the process group of every attempt and returns their number. A group that is being forked gets
-// it as soon as it exists. The attempts end Killed with the cause's text as reason.
+// the signal as soon as it exists. The attempts end Killed with the cause's text as reason.
 //
-// It never blocks and does not escalate: a lease watchdog sends SIGTERM, and SIGKILL when it must. Attempts that begin
-// after the call are not signalled, so stop new attempts first.
+// It never blocks, and never follows a SIGTERM with SIGKILL: the caller must call it again for that. Attempts that
+// begin after the call are not signalled, so stop new attempts first.
 func (s *Shell) KillAll(sig syscall.Signal, cause error) int {
 	if cause == nil {
 		cause = errors.New("the node killed all its runs")

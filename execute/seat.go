@@ -2,7 +2,8 @@ package execute
 
 import "go-crontab/job"
 
-// Guard tells a process that outlives this one about each attempt, so that it can kill the attempts' processes.
+// Guard tells the guard process about each attempt. The guard process outlives this one, and can then kill the
+// attempts' processes.
 type Guard interface {
 	// Alive reports whether the guard process is alive. Nothing may begin without it.
 	Alive() bool
@@ -15,7 +16,7 @@ type Guard interface {
 	Lapsed() bool
 }
 
-// Seat is the guard's entry for one attempt. Its methods never block, because they would delay the start.
+// Seat is the guard's entry for one attempt. Its methods never block, because that would delay the start.
 type Seat interface {
 	Inside(yes bool) // this process may be forking; called before the last check of Attempt.May
 	Forked(pgid int) // the fork is done

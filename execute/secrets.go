@@ -26,7 +26,7 @@ type NodeSecrets struct {
 	Grants Grants
 }
 
-// everyApp means all apps, as a folder and in grants.
+// everyApp stands for all apps, as the name of a folder and in grants.
 const everyApp = "*"
 
 // secretEnv is the prefix of the variables. Without it a job could use any variable of the node.
@@ -61,7 +61,7 @@ func (n NodeSecrets) Secret(app string, name job.Secret) ([]byte, error) {
 	return value, nil
 }
 
-// missing is the same error whether or not other apps have such a secret.
+// missing returns the same error whether or not other apps have such a secret, so that a job cannot find that out.
 func missing(app string, name job.Secret) error {
 	var ways []string
 	if isFolder(app) {
@@ -116,7 +116,7 @@ func (n NodeSecrets) variable(app string, name job.Secret) []byte {
 // ofKeys reports whether a variable holds the keys that seal the cluster's secrets.
 func ofKeys(key string) bool { return key == "KEY" || key == "KEY_FILE" }
 
-// Grants lists the apps that may use each of the node's variables, by the name after GOCRONTAB_SECRET_.
+// Grants lists the apps that may use each of the node's variables. The key is the name after GOCRONTAB_SECRET_.
 type Grants map[string][]string
 
 // grantMarks separate the parts of a grant, and the grants of a list.
@@ -151,7 +151,7 @@ func ParseGrants(texts []string) (Grants, error) {
 	return grants, nil
 }
 
-// Unused returns the node's secret variables that no grant names, so that no job may use them.
+// Unused returns the node's secret variables that no grant names. No job may use them.
 func (g Grants) Unused() (names []string) {
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")

@@ -9,7 +9,8 @@ import (
 	"go-crontab/job"
 )
 
-// Set has the attempts of an Executing. It is made first, because the recorder of ends removes the written ones.
+// Set holds the attempts of an Executing. It is made before the recorder, which removes the attempts whose ends are
+// written, and before the Executing, which needs the recorder.
 type Set struct {
 	slots       int
 	wakeStarter loop.Wake // a slot became free
@@ -22,7 +23,7 @@ type Set struct {
 	idle  chan struct{} // closed when busy becomes 0; nil without a waiter
 }
 
-// NewSet returns an empty set with a number of slots. It wakes the starter when a slot became free.
+// NewSet returns an empty set with a number of slots. The set wakes the starter when a slot becomes free.
 func NewSet(slots int, wakeStarter loop.Wake) *Set {
 	return &Set{slots: slots, wakeStarter: wakeStarter, byRun: map[int64]*entry{}}
 }
@@ -74,7 +75,7 @@ func (x *Set) leave() {
 	}
 }
 
-// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If every one
+// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If all of them
 // did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an
 // outcome carries its output.
 const mostOver = 512
@@ -100,8 +101,8 @@ func (x *Set) Taken() int {
 // Free returns the number of free slots: that many more attempts of any kind fit.
 func (x *Set) Free() int { return x.slots - x.Taken() }
 
-// Wait returns when no attempt is under way any more, though outcomes may still be unwritten, or with an error when ctx
-// ends first.
+// Wait returns nil once no attempt is under way, although outcomes may still be unwritten. If ctx ends first, it
+// returns an error.
 func (x *Set) Wait(ctx context.Context) error {
 	x.mu.Lock()
 	if x.busy == 0 {

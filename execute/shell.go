@@ -36,7 +36,7 @@ type Config struct {
 	Allow    []string // users, by name or id, that commands may run as; none: RunAs only, or any user without RunAs
 	NewPrivs bool     // commands may gain rights by setuid programs and by capabilities of files
 
-	Cgroup string // folder of a cgroup v2 for this process alone; "": its current one, if it was delegated
+	Cgroup string // folder of a cgroup v2 for this process alone; "": the current one of the process, if delegated
 
 	Keep     int           // bytes of output kept per attempt, half from the beginning, half from the end
 	PipeWait time.Duration // time for processes that outlive bash, before they are ended
@@ -54,7 +54,7 @@ type Shell struct {
 	noCgroups error    // the reason why cgroups is nil
 
 	folders folders
-	fork    chan struct{} // holds a token for one fork at a time, which the guard relies on
+	fork    chan struct{} // holds one token, so that forks come one at a time, as the guard needs
 }
 
 // Reasons why a waiting attempt was not forked.
@@ -142,7 +142,7 @@ func newShell(cfg Config) (*Shell, error) {
 //   - Succeeded: bash exited with 0, or with a status that the job accepts.
 //   - Failed: bash exited with another status, was ended by a signal that this package did not send, or did not start.
 //   - TimedOut, Killed: the timeout passed; ctx ended or KillAll was called. The group gets SIGTERM, and SIGKILL after
-//     the grace. The exit code or signal is the one after that.
+//     the grace. The result has bash's exit code or signal after these signals.
 func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
 		return killed(ctx)
@@ -172,8 +172,8 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	return c.result(status, reapErr)
 }
 
-// start plans and forks the command. It runs at the due instant, so only the fork and the lookup of another user may be
-// slow.
+// start plans and forks the command. It runs at the due instant, so it must be fast. Only the fork, the lookup of
+// another user and the check of a folder may be slow.
 func (s *Shell) start(ctx context.Context, g *group, a Attempt) (*command, error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 		p.own(stderr)
 	}
 
-	// Fd puts our end of w into blocking mode, which bash shares: commands don't expect EAGAIN.
+	// Fd puts our end of w into blocking mode. Bash shares that mode, and commands don't expect EAGAIN.
 	attr := &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin.Fd(), w.Fd(), stderr.Fd()}}
 	if p.cgroup != nil {
 		g.cgroup = p.cgroup // before the fork, so that KillAll sees it
@@ -236,7 +236,7 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	return c, nil
 }
 
-// forkInTime waits for its turn and forks bash, unless the attempt may no longer begin then.
+// forkInTime waits for its turn and forks bash. If the attempt may no longer begin by then, it forks nothing.
 func (s *Shell) forkInTime(
 	ctx context.Context, p *plan, attr *syscall.ProcAttr, a Attempt,
 ) (pid int, exit *os.File, err error) {
@@ -287,7 +287,7 @@ func (s *Shell) forkPlan(p *plan, attr *syscall.ProcAttr, in *os.File) (pid int,
 }
 
 // await receives from c. It returns errLate when the attempt may no longer begin, and errStopped when the attempt
-// itself was killed. So an attempt never waits longer than that for a hanging one.
+// itself was killed. So one hanging attempt cannot hold up another for longer.
 func (a *Attempt) await(ctx context.Context, c <-chan struct{}, by time.Time) error {
 	var late <-chan time.Time
 	if !by.IsZero() {
@@ -302,7 +302,7 @@ func (a *Attempt) await(ctx context.Context, c <-chan struct{}, by time.Time) er
 	case <-late:
 		return errLate
 	case <-ctx.Done():
-		if a.May != nil && !a.May() { // this node may begin nothing more: it gives the due time back
+		if a.May != nil && !a.May() { // this node may begin nothing more, so the run is given back
 			return errLate
 		}
 		return errStopped

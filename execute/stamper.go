@@ -6,8 +6,8 @@ import (
 	"go-crontab/job"
 )
 
-// stamper notes when the bytes of an output came, and from which stream. What comes within stampEvery of the start, or
-// of the stamp before, has no stamp of its own: most outputs have none.
+// stamper notes when the bytes of an output arrived, and from which stream. Bytes of the same stream get no stamp of
+// their own if they arrive within stampEvery of the start or of the last stamp. So most outputs have no stamps.
 type stamper struct {
 	began  time.Time
 	apart  bool
@@ -20,7 +20,7 @@ type stamper struct {
 
 const (
 	stampEvery = 100 * time.Millisecond
-	// stampsLeast bounds the stamps of a small output, and stampBytes those of a large one: one for so many bytes.
+	// An output has at most stampsLeast stamps, or, if that is more, one for each stampBytes bytes to keep.
 	stampsLeast = 4096
 	stampBytes  = 256
 )
@@ -39,8 +39,8 @@ func (s *stamper) note(o *output, stderr bool) {
 	}
 }
 
-// thin drops stamps until few enough are left: first those of dropped bytes, which are between from and to, then those
-// that only tell the time, then the oldest ones.
+// thin drops stamps until few enough are left. First it drops stamps of dropped bytes, which are between from and to,
+// then stamps that come soon after another one of the same stream, then the older half.
 func (s *stamper) thin(from, to int64, enough int) {
 	kept := s.list[:0]
 	for i, k := range s.list {

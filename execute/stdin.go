@@ -2,8 +2,8 @@ package execute
 
 import "os"
 
-// feed returns the reading end of a pipe, into which a goroutine writes text. The command may never read it: done
-// ends the writing.
+// feed returns the reading end of a pipe, into which a goroutine writes text. done ends the writing, because the
+// command may never read the text.
 func feed(text string) (r *os.File, done func(), err error) {
 	r, w, err := os.Pipe()
 	if err != nil {

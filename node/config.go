@@ -31,26 +31,26 @@ type Config struct {
 	// PublicURL is where people reach the console, such as https://cron.example.com; "": alerts have
 	// no links.
 	PublicURL string
-	// Notes reports what only the node can see: its certificate and its identity provider. It is called
-	// once a minute; nil: nothing.
+	// Notes reports what only this node can see: its certificate and its identity provider. It is
+	// called once a minute; nil: nothing.
 	Notes func(context.Context) []sql.NodeNote
 
 	Expiry time.Duration // see session.NewTimings; the same on all nodes
 	// Slots bounds the attempts at a time; an HTTP request takes a sixteenth of a slot. Default: 64
 	// per processor.
 	Slots        int
-	LookAhead    time.Duration     // time before its due time at which a run is claimed; default 10 s
+	LookAhead    time.Duration     // how long before its due time a run is claimed at most; default 10 s
 	Cap          int               // bound on the prepared runs; default 100,000
 	Grace        time.Duration     // time that a drain gives commands before it kills them; default 8 s
 	Labels       map[string]string // for the selectors of jobs, in addition to node, os and arch
-	HandlersOnly bool              // it takes only jobs for its handlers: no commands and no HTTP jobs
+	HandlersOnly bool              // the node takes only jobs for its handlers: no commands and no HTTP jobs
 
 	// NoGuard turns off the helper process that watches over this one (only Linux has one). Without
-	// it, if this process is killed, crashes, or is stopped for longer than its lease, its commands
-	// live on, although their runs end lost and later ones may start on other nodes. And its peers
-	// wait until the session expires, instead of taking over within two seconds. Set it for a
-	// program that is stopped in a debugger while a handler runs, because the guard kills the
-	// program when the lease is over.
+	// the guard, commands live on if this process is killed, crashes, or is stopped for longer than
+	// its lease. Their runs still end lost, and later runs may start on other nodes beside these
+	// commands. Also, peers take over only when the session expires, instead of within two seconds.
+	// Set NoGuard for a program that is stopped in a debugger while a handler runs: the guard would
+	// kill the program when the lease is over.
 	NoGuard bool
 
 	// AuditKept is the age at which audit lines are removed; default 400 days, negative: never.
@@ -62,8 +62,8 @@ type Config struct {
 	// file with this path, one line of JSON each; "": no copy. Its position is kept in SpoolDir.
 	AuditLog string
 
-	// MetricsJobs bounds the jobs with their own metrics, which are jobs with the label metrics;
-	// default 100, negative: none.
+	// MetricsJobs bounds the jobs with metrics of their own. A job asks for them with the label
+	// metrics. Default 100, negative: none.
 	MetricsJobs int
 
 	// Archive is a bash command that receives records as lines of JSON before they are removed; "":
@@ -104,8 +104,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// LogWriter is a writer for the handler of a log. Write never blocks: while the reader is blocked,
-// up to 1 MiB of lines wait in memory. Further lines are dropped and counted in
+// LogWriter is a writer for the handler of a log. Write never blocks: while the reader of the log
+// is blocked, up to 1 MiB of lines wait in memory. Further lines are dropped and counted in
 // gocrontab_log_lines_dropped_total. Call Flush at the end of the program.
 type LogWriter = logqueue.Writer
 
@@ -129,12 +129,12 @@ const (
 	DefaultMetricsJobs = 100
 	SlotsPerCPU        = 64
 
-	maxSlots = 1_000_000 // more than any machine can run; a column holds two thousand times that
+	maxSlots = 1_000_000 // more than any machine can run; the column in MySQL holds 2,000 times as many
 
 	// DefaultArchiveTimeout bounds the archive command for a batch of records.
 	DefaultArchiveTimeout = result.ArchiveTimeout
 
-	// The lease of the retention chore is a little longer than this.
+	// This is a little less than the lease of the retention chore.
 	maxArchiveTimeout = 4 * time.Minute
 )
 
@@ -202,7 +202,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("prepared cap: %d, want 1 or more", c.Cap)
 	case c.Grace < 0:
 		return fmt.Errorf("drain grace: %s, want 0 or more", c.Grace)
-	// the cluster stores whole milliseconds, and would not recognize its own
+	// The cluster stores whole milliseconds, so the node would not recognize its own setting.
 	case c.Expiry%time.Millisecond != 0:
 		return fmt.Errorf("session expiry: %s, want whole milliseconds", c.Expiry)
 	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:

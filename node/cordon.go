@@ -26,7 +26,7 @@ func (t taker) Fresh() bool { return t.Session.Fresh() && !t.Cordoned() && t.gua
 // giveBackLimit bounds one attempt to release the prepared runs; the next look retries.
 const giveBackLimit = time.Second
 
-// cordon obeys the cordon of the node.
+// cordon carries out the cordon of the node: it releases what the node has prepared.
 type cordon struct {
 	session  *session.Session
 	prepared *schedule.Prepared
@@ -34,9 +34,9 @@ type cordon struct {
 	log      *slog.Logger
 }
 
-// Obey releases the prepared runs, and publishes that once none is left. It is called at each look
-// while the node is cordoned. No claim or start begins any more, and GiveBack waits for running
-// ones.
+// Obey releases the prepared runs, and publishes the obedience once none is left. It is called at
+// each look while the node is cordoned. By then no claim or start begins any more, and GiveBack
+// waits for those that are still in progress.
 func (c cordon) Obey() {
 	if c.session.ObeysCordon() && c.prepared.Len() == 0 {
 		return

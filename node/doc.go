@@ -15,7 +15,7 @@
 // and HTTP jobs.
 //
 // On Linux, each node starts its program a second time as its guard. The guard never reaches main,
-// so init functions should do little. Config.NoGuard turns it off.
+// so init functions should do little. Config.NoGuard turns the guard off.
 //
 // Nodes of `go-crontab serve` may be in the same cluster. The folder examples/embed has a complete
 // program, with the HTTP API on top of its node.

@@ -17,10 +17,10 @@ import (
 // Attempt describes an attempt to its handler.
 type Attempt = execute.Attempt
 
-// Handler is a Go function that does the work of a job. The run fails if it returns an error or
-// panics; the stack of a panic becomes the run's output. It must return soon after ctx ends,
-// because of a timeout, a kill or a lost lease: it cannot be killed, and its run is executing until
-// it returns.
+// Handler is a Go function that does the work of a job. The run fails if the function returns an
+// error or panics; the stack of a panic becomes the run's output. The function must return soon
+// after ctx ends, because of a timeout, a kill or a lost lease. It cannot be killed, and its run is
+// executing until it returns.
 type Handler = execute.Handler
 
 // Errors of changes for callers to check, in addition to job.Problems, job.ErrChanged and
@@ -30,8 +30,8 @@ var (
 	ErrExists   = sql.ErrExists
 )
 
-// Migrate creates or upgrades the tables of a cluster. It may run several times at once. A node
-// never does it by itself.
+// Migrate creates or upgrades the tables of a cluster. Several calls may run at once. A node never
+// migrates by itself.
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
@@ -43,8 +43,8 @@ func Migrate(ctx context.Context, dsn string) error {
 }
 
 // Handle makes f the handler of jobs that name key. Call it before Run, because a session publishes
-// its handlers once. It panics if the key is taken or invalid (it consists of letters and digits,
-// with _ . - / between them), or if the node is running: these are mistakes in the program.
+// its handlers once. A key consists of letters and digits, with _ . - / between them. Handle panics
+// if the key is invalid or taken, or if the node is running: these are mistakes in the program.
 func (n *Node) Handle(key string, f Handler) {
 	if err := job.CheckHandlerKey(key); err != nil {
 		panic(fmt.Sprintf("handler key %v", err))
@@ -81,8 +81,8 @@ func (n *Node) Ready() error {
 	return l.notReady()
 }
 
-// notJoined returns the reason why the node has no session. Probes show it to anybody, so it does not
-// have the address of MySQL.
+// notJoined returns the reason why the node has no session. Probes show it to anybody, so it must
+// not contain the address of MySQL.
 func (n *Node) notJoined() error {
 	var cert *tls.CertificateVerificationError
 	switch why := n.waitsFor.Load(); {
@@ -93,7 +93,7 @@ func (n *Node) notJoined() error {
 	case sql.IsDown(*why):
 		return errors.New("MySQL does not respond")
 	case sql.IsRefused(*why), errors.As(*why, &cert):
-		return errors.New("the node cannot use MySQL; its log says why") // the words of MySQL name the user and the host
+		return errors.New("the node cannot use MySQL; its log says why") // MySQL's own text names the user and the host
 	default:
 		return *why
 	}

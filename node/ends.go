@@ -11,15 +11,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// track adds a recorder: its ends are counted, and spooled if they cannot be written before the
-// node stops.
+// track adds a recorder to the node's recorders. Its ends are counted, and spooled if they cannot
+// be written before the node stops.
 func (n *Node) track(r *result.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.recorders = append(n.recorders, r)
 }
 
-// untrack drops a recorder that has written everything.
+// untrack drops a recorder if it has written everything.
 func (n *Node) untrack(r *result.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +72,8 @@ func (n *Node) logEnd(spec *job.Spec, r *job.Run, again job.Micros) {
 	n.log.Warn("run failed", line...)
 }
 
-// endedSession is a session that is over, with unwritten ends, which the current session writes.
+// endedSession is the current session with the number of an ended one. It writes the spooled ends
+// of that session.
 type endedSession struct {
 	*session.Session
 	number trip.Owner
@@ -80,13 +81,14 @@ type endedSession struct {
 
 func (e endedSession) Number() trip.Owner { return e.number }
 
-// noSet is the executing set of a session that is over.
+// noSet stands for the executing set of an ended session, which is gone.
 type noSet struct{}
 
 func (noSet) Written([]job.Launch) {}
 
 // replay writes the ends that an earlier process has spooled. It removes the file after the last
-// one is written. If we die before that, the next process finds that the rows have ended.
+// one is written. If we die before that, the next process reads the file again, and finds that the
+// rows have ended.
 func (n *Node) replay(ctx context.Context, s *session.Session) {
 	if n.spool == nil {
 		return
@@ -140,7 +142,8 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 // partsGrace is the time for which a stopping node goes on to write large outputs.
 const partsGrace = 10 * time.Second
 
-// closeParts waits for large outputs of ended runs, whose ends are written or cannot be written now.
+// closeParts waits until the large outputs of ended runs are written. The ends themselves are
+// written by then, or cannot be written now.
 func (n *Node) closeParts(hard context.Context) {
 	ctx, cancel := context.WithTimeout(hard, partsGrace)
 	defer cancel()

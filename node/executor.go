@@ -9,7 +9,8 @@ import (
 // newExecutor makes the executor, with one part per kind of job. stored are the cluster's secrets.
 func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if cfg.HandlersOnly {
-		// Even if the selector of a command matches a label that only handlers have.
+		// A command may still be placed here, by a selector that names the label of a handler.
+		// Without an executor it cannot run.
 		return &execute.Kinds{Handler: cfg.Handlers}, nil
 	}
 

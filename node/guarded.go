@@ -34,8 +34,8 @@ func guardOf(g *guard.Guard) execute.Guard {
 	return guarded{g}
 }
 
-// newGuard makes the guard of the next session, or nil if it has none. The guard wakes the work that
-// its absence has held up.
+// newGuard makes the guard of the next session, or returns nil if the session has none. While no
+// guard is alive, claims and starts wait; the guard wakes them once it is.
 func (n *Node) newGuard(wake wakes) (*guard.Guard, error) {
 	if n.cfg.NoGuard || !guard.Supported {
 		return nil, nil
@@ -49,8 +49,8 @@ func (n *Node) newGuard(wake wakes) (*guard.Guard, error) {
 		Kill:   n.timings.Kill,
 		Grace:  n.timings.Grace,
 		End:    n.timings.End,
-		// An attempt keeps its seat until it is completely dead, which may be just after its slot
-		// is free.
+		// There are more seats than slots: an attempt keeps its seat until it is completely dead,
+		// which may be just after its slot is free.
 		Seats: max(2*n.cfg.Slots, min((1+job.CallsPerSlot)*n.cfg.Slots, 2*n.cfg.Cap)) + 64,
 		JSON:  json,
 		Log:   n.log,
@@ -60,7 +60,7 @@ func (n *Node) newGuard(wake wakes) (*guard.Guard, error) {
 	})
 }
 
-// warnUnguarded logs once that a guard is missing, and the consequences.
+// warnUnguarded logs once that there is no guard, and what follows from that.
 func (n *Node) warnUnguarded() {
 	switch {
 	case n.cfg.NoGuard:
@@ -74,7 +74,7 @@ func (n *Node) warnUnguarded() {
 	}
 }
 
-// protect introduces a session and its guard to each other.
+// protect gives the guard what it needs to know about the session.
 func (l *life) protect() error {
 	if l.guard == nil {
 		return nil

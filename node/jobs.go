@@ -57,9 +57,9 @@ func (j Jobs) change(
 	return row.Job, err
 }
 
-// Ensure makes the job with the name in spec match spec, and adds it if it does not exist. A
-// program can call it at its start, on all its nodes at once. It does not touch a job that already
-// matches, and never pauses or resumes a job.
+// Ensure adds the job that spec describes, or changes the existing job of that name to match spec.
+// A program can call it at its start, on all its nodes at once. It does not touch a job that
+// already matches, and never pauses or resumes a job.
 func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error) {
 	if err := j.n.AwaitReady(ctx); err != nil {
 		return out, err
@@ -105,8 +105,8 @@ func isSame(old, spec job.Spec, now time.Time) bool {
 	return err1 == nil && err2 == nil && a == b
 }
 
-// keepStart keeps the first due time of the old definition if that came from the creation of the
-// job.
+// keepStart returns spec with the first due time of the old definition, if spec names none. The
+// creation of the job has set that time.
 func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	if spec.Start == nil && (spec.Every != 0 && spec.Every == old.Every ||
 		spec.Every == 0 && spec.MaxFires != 0 && spec.MaxFires == old.MaxFires) {
@@ -115,8 +115,8 @@ func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	return spec
 }
 
-// Update replaces the definition of a job whose change count is changes, see job.Job.Changes; zero
-// skips that check. job.ErrChanged means that a concurrent change was faster.
+// Update replaces the definition of a job if its change count (job.Job.Changes) is still changes;
+// zero skips that check. job.ErrChanged means that a concurrent change was faster.
 func (j Jobs) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (out job.Job, err error) {
 	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) {
 		return e.Update(ctx, id, changes, spec)
@@ -152,8 +152,8 @@ func (j Jobs) Run(ctx context.Context, id int64, key string) (out job.Requested,
 	return out, err
 }
 
-// DisableHandler stops the starts of jobs with a handler on all nodes, until it is enabled again:
-// their due times end skipped, with the reason.
+// DisableHandler stops the starts of jobs with a handler, on all nodes, until the handler is
+// enabled again. Due times of these jobs end skipped, with the reason.
 func (j Jobs) DisableHandler(ctx context.Context, key, reason string) error {
 	return j.edit(ctx, func(ctx context.Context, e *edit.Editor) error { return e.DisableHandler(ctx, key, reason) })
 }
@@ -190,8 +190,8 @@ type JobQuery struct {
 // listPage is the number of jobs that List reads at a time.
 const listPage = 200
 
-// List yields jobs by id, or by the matching part of the name if the query has a name. If an error
-// stops it, it yields the error last.
+// List yields jobs in the order of ids, or of the matching parts of names if the query has a name.
+// An error ends the list, and is yielded last.
 func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 	return func(yield func(job.Job, error) bool) {
 		f := read.JobFilter{
@@ -236,8 +236,8 @@ func (j Jobs) History(ctx context.Context, id int64, limit int) ([]job.Run, erro
 // runLook is the pause between checks for the end of a run.
 const runLook = 50 * time.Millisecond
 
-// Wait returns the last run of a request made with Run, once it has ended, with the head and tail
-// of its output.
+// Wait waits until a request made with Run is over. It returns the last run of the request, with
+// the head and tail of its output.
 func (j Jobs) Wait(ctx context.Context, asked job.Requested) (job.Run, error) {
 	f := read.RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due + 1, Limit: job.MaxAttempts}
 	for {

@@ -62,7 +62,7 @@ type life struct {
 	editor *edit.Editor
 
 	stopCommands context.CancelCauseFunc
-	over         chan struct{} // closed when run no longer needs the commands
+	over         chan struct{} // closed when kill need not send SIGKILL any more
 }
 
 // newLife wires the stages in the order of the trip.
@@ -217,7 +217,8 @@ func (l *life) newWatch() {
 	})
 }
 
-// newChores makes the parts that clean up, send alerts, and count.
+// newChores makes the parts that clean up, send alerts, and look after the audit, the watermark,
+// the notes and the time zones.
 func (l *life) newChores() {
 	n, s := l.n, l.session
 	lookout := choreLookout{l.lookout, s, l.stops}
@@ -291,11 +292,11 @@ func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
 		Output:  r.Output,
 		Live:    n.live.End(r.Launch),
 	}, s.Spec.Awaited(s.Kind))
-	n.logEnd(s.Spec, &r, again) // after the end is safe: the handler may belong to an embedding program, and block
+	n.logEnd(s.Spec, &r, again) // after Put: the handler of the log may belong to an embedding program, and block
 }
 
-// stuckAfter is the lateness of the earliest prepared run, while a slot is free, at which the node
-// stops counting as ready.
+// stuckAfter is how late the earliest prepared run must be, while a slot is free, for the node not
+// to count as ready any more.
 const stuckAfter = 5 * time.Second
 
 // advances reports whether runs are being started. A fresh lease does not prove that.
@@ -320,7 +321,7 @@ func (l *life) notReady() error {
 	return nil
 }
 
-// vitals is the node of a session, as its heartbeat sees it.
+// vitals is what the heartbeat of a session sees of its node.
 type vitals struct{ l *life }
 
 // Load returns the numbers of the session's runs.
@@ -336,8 +337,9 @@ func (v vitals) Renewed(sent time.Duration) {
 	}
 }
 
-// run returns after the session is lost or ctx asks for a drain. By then no command and no loop of
-// the session is alive.
+// run runs the session until it is lost or ctx asks for a drain. When run returns, no loop of the
+// session is alive, and no command either. Only a drain gives up commands that survive even
+// SIGKILL.
 func (l *life) run(ctx, hard context.Context) {
 	guarding, unguard := context.WithCancel(context.Background())
 	var guards sync.WaitGroup
@@ -346,8 +348,8 @@ func (l *life) run(ctx, hard context.Context) {
 	}
 	defer func() { unguard(); guards.Wait() }() // the next session has a new guard
 
-	// Even if everything hangs, a lost session kills its commands at once, first with SIGTERM and
-	// then with SIGKILL.
+	// A lost session kills its commands at once, first with SIGTERM and then with SIGKILL, even if
+	// everything else hangs.
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)
@@ -392,7 +394,8 @@ func (l *life) run(ctx, hard context.Context) {
 	l.session.Lose(ErrStopped)
 }
 
-// logLost logs the loss of the session. Run returns the whole text about a restore, which is long.
+// logLost logs the loss of the session. After a restore it shortens the cause: Run returns the
+// whole text, which is long.
 func (l *life) logLost(cause error) {
 	why := cause.Error()
 	if errors.Is(cause, sql.ErrRefuseJoin) {
@@ -433,18 +436,18 @@ func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	l.drainCommands(hard)
 	chores.Wait()
 
-	// MySQL may be away: ends can be spooled, and other nodes find the rows.
+	// Do not wait longer if MySQL is away: ends can be spooled, and other nodes find the rows.
 	bounded, cancel = context.WithTimeout(context.Background(), 2*l.session.Timings.SQL.Read)
 	l.retire(bounded)
 	cancel()
 }
 
-// endLost ends a lost session once its commands are dead. The next session then writes its ends and
-// releases its rows.
+// endLost ends a lost session once its commands are dead. Its ends are written and its rows
+// released later, beside the next session (see retire).
 func (l *life) endLost(killed chan struct{}) {
 	l.awaitCommands()
 	close(l.over)
-	<-killed // a late kill would hit the commands of the next session
+	<-killed // wait: a late SIGKILL would hit the commands of the next session
 	failpoint.Here("before", "lost sweep")
 	l.guardSweep(l.session.Timings.Expiry)
 	failpoint.Here("behind", "lost sweep")
@@ -466,8 +469,9 @@ func (l *life) kill(grace time.Duration, cause error) {
 	}
 }
 
-// awaitCommands waits until the killed commands are dead. While a command survives even SIGKILL,
-// stuck in the kernel, the node does not rejoin: any start could run twice.
+// awaitCommands waits until the killed commands are dead. A command that is stuck in the kernel
+// survives even SIGKILL. While there is one, the node does not rejoin: another run of its job could
+// start beside it.
 func (l *life) awaitCommands() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -505,9 +509,9 @@ func (l *life) drainCommands(hard context.Context) {
 // killGrace is the time between SIGTERM and SIGKILL when the node stops.
 const killGrace = time.Second
 
-// retire settles the affairs of a session once its commands are dead: it writes their outcomes,
-// releases its rows, and finally deletes its own row. It tries until that is done, by itself or a
-// peer, or ctx ends.
+// retire ends a session whose commands are dead. It writes their outcomes, releases the session's
+// rows, and finally deletes the session's own row. It retries until this node or a peer has done
+// that, or ctx ends.
 func (l *life) retire(ctx context.Context) {
 	defer l.n.untrack(l.recorder)
 	for {

@@ -37,7 +37,7 @@ const (
 	lookoutPeriod = time.Second
 	// glanceMaxAge is the age at which a glance is too old to be trusted.
 	glanceMaxAge = 3 * time.Second
-	// lateBy is the lateness of the earliest due time at which chores wait.
+	// lateBy is how late the earliest due time must be for chores to wait.
 	lateBy = time.Second
 )
 
@@ -59,7 +59,8 @@ func (l *lookout) look(ctx context.Context) error {
 	}
 
 	before := l.last.Swap(&datedGlance{g, at})
-	// At the start there is nothing to compare: all loops begin with their own look.
+	// The first glance wakes nobody: there is nothing to compare, and all loops begin with their
+	// own look.
 	if before != nil && before.Sessions != g.Sessions {
 		l.wakeSessions.Up()
 	}
@@ -81,9 +82,9 @@ func (l *lookout) FirstIdle() job.Micros {
 	return g.FirstIdle
 }
 
-// Behind reports whether due times are waiting that should have been started or claimed a while
-// ago. Then chores can wait. It is false if that is unknown. While something is paused, cursors
-// prove nothing, because the cursors of paused jobs do not move.
+// Behind reports whether due times are waiting that should have been started or claimed more than
+// lateBy ago. Then chores can wait. It is false if that is unknown. While something is paused,
+// cursors prove nothing, because the cursors of paused jobs do not move.
 func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	g, ok := l.seen()
 	late := now.Add(-lateBy)
@@ -100,7 +101,8 @@ type choreLookout struct {
 // Behind reports whether due times are overdue.
 func (l choreLookout) Behind() bool { return l.lookout.Behind(l.session.Now(), l.stops.Any()) }
 
-// NothingToClaim reports that a moment ago no run due before an instant was to be claimed.
+// NothingToClaim reports whether there was nothing to claim a moment ago: no cursor or idle run
+// before an instant, and no backfill.
 func (l *lookout) NothingToClaim(before job.Micros) bool {
 	g, ok := l.seen()
 	before = before.Add(glanceMaxAge) // the glance may be that old
@@ -108,20 +110,20 @@ func (l *lookout) NothingToClaim(before job.Micros) bool {
 		(g.FirstIdle == 0 || g.FirstIdle > before)
 }
 
-// NothingToStart reports that a moment ago no run was due, and no session held a run that it might
-// fail to start in time.
+// NothingToStart reports whether, a moment ago, no idle run was due, and no session held a run that
+// it might fail to start in time.
 func (l *lookout) NothingToStart(now job.Micros) bool {
 	g, ok := l.seen()
 	return ok && !g.Held && (g.FirstIdle == 0 || g.FirstIdle > now)
 }
 
-// Alone reports that there was a single session a moment ago.
+// Alone reports whether there was a single session a moment ago.
 func (l *lookout) Alone() bool {
 	g, ok := l.seen()
 	return ok && g.Sessions>>32 == 1
 }
 
-// NothingHeld reports that a moment ago no session held runs.
+// NothingHeld reports whether no session held runs a moment ago.
 func (l *lookout) NothingHeld() bool {
 	g, ok := l.seen()
 	return ok && !g.Held
@@ -133,19 +135,19 @@ func (l *lookout) LastLine() (id int64, known bool) {
 	return g.LastLine, ok
 }
 
-// NothingToSend reports that no alert message was waiting a moment ago.
+// NothingToSend reports whether no alert message was waiting a moment ago.
 func (l *lookout) NothingToSend() bool {
 	g, ok := l.seen()
 	return ok && !g.Messages
 }
 
-// NoLimits reports that no app had limits a moment ago.
+// NoLimits reports whether no app had limits a moment ago.
 func (l *lookout) NoLimits() bool {
 	g, ok := l.seen()
 	return ok && !g.Limits
 }
 
-// NothingToWatch reports that no alert was wanted a moment ago.
+// NothingToWatch reports whether nothing needed an evaluation of alerts a moment ago.
 func (l *lookout) NothingToWatch() bool {
 	g, ok := l.seen()
 	return ok && !g.Alerts

@@ -4,8 +4,8 @@ import (
 	"go-crontab/execute"
 )
 
-// Unlimited returns the reason why the node cannot enforce limits that need a cgroup, or nil if it
-// can or executes no commands.
+// Unlimited returns the reason why the node cannot enforce limits that need a cgroup. It is nil if
+// the node can, or executes no commands.
 func (n *Node) Unlimited() error {
 	if k, ok := n.executor.(*execute.Kinds); ok {
 		if s, ok := k.Command.(*execute.Shell); ok {

@@ -9,7 +9,7 @@ import (
 	"go-crontab/job"
 )
 
-// amountsMost bounds the count of runs for a scrape.
+// amountsMost bounds the runs of each state that are counted for a scrape.
 const amountsMost = 10_000
 
 func (n *Node) newMetrics() {

@@ -52,20 +52,21 @@ type Node struct {
 	watermark *watermark
 
 	mu        sync.Mutex
-	recorders []*result.Recorder // of this and earlier sessions, as long as they have unwritten ends
+	recorders []*result.Recorder // of this session, and of earlier ones that have unwritten ends
 
 	life     atomic.Pointer[life]
-	waitsFor atomic.Pointer[error] // why it cannot use MySQL yet; nil: it can
+	waitsFor atomic.Pointer[error] // why the node cannot use MySQL yet; nil: it can
 	started  atomic.Bool
 	over     chan struct{} // closed when Run has returned
 }
 
 // Pool sizes. The trip's pool serves up to four start transactions, a dozen loops and the secret
-// reader. It has fewer connections than that. Requests rarely overlap, and then they wait.
+// reader. These are more users than connections. Their statements rarely overlap; if they do, they
+// wait.
 const (
 	tripPool = 8
 	apiPool  = 8
-	// Alerts have their own pool, so that a flood of alerts delays nothing outside it.
+	// Alerts have their own pool, so a flood of alerts cannot delay runs or API requests.
 	alertPool = 3
 )
 
@@ -125,7 +126,8 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 
-	// This is the last step: the spool stays locked until the node has run.
+	// Keep this last: the spool stays locked until Run returns, so a later error here would leave
+	// it locked.
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -230,7 +232,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		n.life.Store(nil)
 		if s.Lost() {
 			n.metrics.SessionLost()
-			// The old session is retired while the next one runs, which takes as long as MySQL is
+			// The old session is retired beside the next one. That may take as long as MySQL is
 			// silent.
 			retiring.Go(func() { l.retire(recording) })
 		}
@@ -246,7 +248,8 @@ func unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// firstReading reads MySQL's clock before it is needed.
+// firstReading waits until MySQL can be used. It checks the watermark, and reads MySQL's clock for
+// the first time.
 func (n *Node) firstReading(ctx context.Context) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := n.db.Check(ctx)

@@ -10,12 +10,12 @@ import (
 	"go-crontab/sql"
 )
 
-// notePeriod is the time between two checks of what only the node itself can see.
+// notePeriod is the time between two calls of Config.Notes.
 const notePeriod = time.Minute
 
-// noter keeps the notes of this node up to date, which tell the cluster about its certificate and
-// its identity provider. It writes only changes. If we die in between, the next session of the node
-// writes them again.
+// noter keeps the notes of this node up to date. They tell the cluster about the node's certificate
+// and its identity provider. Only changes are written. If we die before a write, the next session
+// of the node writes the notes.
 type noter struct {
 	n       *Node
 	session *session.Session
@@ -54,7 +54,7 @@ func (t *noter) step(ctx context.Context) error {
 		notes[i].Since = now
 		for _, old := range t.written {
 			if old.What == notes[i].What && (old.Error == "") == (notes[i].Error == "") {
-				notes[i].Since, notes[i].Error = old.Since, old.Error // the error that it began with
+				notes[i].Since, notes[i].Error = old.Since, old.Error // the error with which the trouble began
 			}
 		}
 	}
@@ -68,8 +68,8 @@ func (t *noter) step(ctx context.Context) error {
 	return nil
 }
 
-// begin reads what this node has noted before. It returns the nodes that are gone, whose notes would
-// stay for ever.
+// begin reads the notes that this node has written before. It also returns the nodes that are gone,
+// because their notes would stay for ever.
 func (t *noter) begin(ctx context.Context) (gone []string, err error) {
 	all, err := t.n.api.NodeNotes(ctx)
 	t.written = nil

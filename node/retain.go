@@ -14,7 +14,7 @@ func (l *life) newRetainer(lookout result.Lookout) *result.Retainer {
 	return result.NewRetainer(cfg)
 }
 
-// newTrimmer makes the remover of output of apps over their limit.
+// newTrimmer makes the remover of output, for apps that have more output than their limit.
 func (l *life) newTrimmer(lookout result.Lookout) *result.Trimmer {
 	return result.NewTrimmer(result.TrimmerConfig{
 		DB:      l.n.reads(),
@@ -24,7 +24,7 @@ func (l *life) newTrimmer(lookout result.Lookout) *result.Trimmer {
 	})
 }
 
-// newTidier makes the remover of everything beyond records and output that has a retention.
+// newTidier makes the remover of other expired rows, such as audit lines.
 func (l *life) newTidier(lookout result.Lookout) *result.Tidier {
 	return result.NewTidier(result.TidierConfig{
 		DB:      l.n.reads(),

@@ -13,22 +13,20 @@ import (
 )
 
 const (
-	// repeatAfter is the time for which the repetition of a loop's warning is suppressed. While
-	// MySQL is away every loop fails several times a second, and that would drown the important
-	// lines.
+	// repeatAfter is how long repetitions of a loop's warning are suppressed. While MySQL is away,
+	// every loop fails several times a second, and these lines would drown the important ones.
 	repeatAfter = 30 * time.Second
 	// maxRecent bounds the remembered warnings.
 	maxRecent = 200
 )
 
-// counters are the attributes that a repeated warning may have. A warning with any other attribute,
-// such as the id of a run, is specific, and is never suppressed.
+// counters are the only attributes that a suppressed warning may have. A warning with any other
+// attribute, such as the id of a run, is specific, and is never suppressed.
 var counters = []string{"error", "in", "again_in", "lease_age", "runs", "waiting"}
 
-// steady is a log handler that suppresses repeated warnings: the same message with the same error,
-// or any message with an error that means that MySQL is away.
-// The next such warning counts the suppressed ones in "repeated". It only ever suppresses warnings
-// with an error.
+// steady is a log handler that suppresses repeated warnings, if they have an error. A warning
+// repeats an earlier one if both have the same message and error, or if both errors mean that MySQL
+// is away. The next warning that is not suppressed counts the suppressed ones in "repeated".
 type steady struct {
 	slog.Handler
 	recent *recentWarnings
@@ -38,7 +36,7 @@ type steady struct {
 type recentWarnings struct {
 	mu    sync.Mutex
 	lines map[[2]string]recentWarning // by message and error
-	quiet map[string]bool             // warnings of loops that were suppressed because MySQL was away
+	quiet map[string]bool             // whether a loop's last warning was suppressed because MySQL was away
 }
 
 type recentWarning struct {
@@ -95,7 +93,7 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// warningOf returns the warning of a loop that works again.
+// warningOf returns the warning of a loop, from the line that says that the loop works again.
 func warningOf(r slog.Record) (warning string) {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == loop.Warning {
@@ -106,7 +104,8 @@ func warningOf(r slog.Record) (warning string) {
 	return warning
 }
 
-// forgets reports whether a loop works again whose warning was suppressed. "MySQL back" says it all.
+// forgets reports whether the warning of a loop was suppressed. Then the line that the loop works
+// again is suppressed, too: "MySQL back" says it all.
 func (b *recentWarnings) forgets(warning string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,9 +114,9 @@ func (b *recentWarnings) forgets(warning string) bool {
 	return was
 }
 
-// admit reports whether a warning must be logged now, and the number of its repetitions suppressed
-// since the last time. While MySQL is away, all loops fail: their warnings count as repetitions of
-// one.
+// admit reports whether a warning must be logged now, and how many repetitions were suppressed
+// since the last time. While MySQL is away all loops fail, and their warnings count as repetitions
+// of one.
 func (b *recentWarnings) admit(message, cause string, away bool, at time.Time) (suppressed int, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +140,8 @@ func (b *recentWarnings) admit(message, cause string, away bool, at time.Time) (
 	return line.suppressed, true
 }
 
-// WithAttrs returns a handler with separate memory: its attributes make the lines different.
+// WithAttrs returns a handler that suppresses separately, because the attributes make its lines
+// different.
 func (s steady) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return newSteady(s.Handler.WithAttrs(attrs))
 }

@@ -18,9 +18,9 @@ import (
 
 // watermark detects that the database is older than the state this node has worked with, because a
 // backup was restored. The database has forgotten which runs were started since the backup, and
-// they would start again. So the node starts nothing. It kills its commands, whose rows are
-// outdated, and ends with sql.ErrRefuseJoin until an operator has decided (migrate
-// --after-restore). It also stores the mark in its state folder, for its next process.
+// they would start again. So the node starts nothing, and kills its commands, whose rows are
+// outdated. Run returns sql.ErrRefuseJoin: an operator must decide (migrate --after-restore). The
+// node also stores the mark in its state folder, for its next process.
 type watermark struct {
 	mu   sync.Mutex
 	seen sql.Watermark
@@ -29,9 +29,9 @@ type watermark struct {
 }
 
 // watermarkPeriod is the pause between looks; every watermarkLooks-th look raises the mark. A
-// restore that loses only a few raises is not noticed, see sql.Watermark.Lost. Between a restore
-// under a live node and its next look, the node may start runs that are due according to the
-// restored database. Therefore nodes must be stopped before a restore.
+// restore that loses only a few raises is not noticed, see sql.Watermark.Lost. If a backup is
+// restored under a live node, the node may start runs that are due according to that backup, until
+// its next look. Therefore nodes must be stopped before a restore.
 var watermarkPeriod = 2 * time.Second
 
 const watermarkLooks = 5
@@ -68,7 +68,7 @@ func (w *watermark) look(m sql.Watermark) error {
 		return w.err
 	}
 
-	if w.seen.Epoch != m.Epoch || m.N > w.seen.N { // within the slack, the higher mark counts
+	if w.seen.Epoch != m.Epoch || m.N > w.seen.N { // a slightly lower mark is tolerated; the higher one stays
 		w.seen = m.After(w.seen)
 		w.save()
 	}
@@ -106,7 +106,7 @@ func (n *Node) checkWatermark(ctx context.Context) error {
 	return n.watermark.look(m)
 }
 
-// watcher compares the watermark on every node, and raises it on the first.
+// watcher compares the watermark on every node, and raises it on the first node.
 type watcher struct {
 	n       *Node
 	session *session.Session
