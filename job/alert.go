@@ -15,7 +15,7 @@ import (
 // AlertEvent is a kind of event that alerts report.
 type AlertEvent string
 
-// The events. The first ones concern a job, and those from AlertFailures on several jobs or the cluster.
+// The events. The first ones concern one job. The events from AlertFailures on concern several jobs or the cluster.
 const (
 	AlertFailed     AlertEvent = "failed"      // a due time failed in all its attempts
 	AlertStarted    AlertEvent = "started"     // a run was started
@@ -34,7 +34,7 @@ const (
 	AlertFolderRefused   AlertEvent = "folder_refused"   // a node cannot apply its folder of job files
 	AlertExpiring        AlertEvent = "expiring"         // a token or a certificate expires soon
 	AlertOIDCUnreachable AlertEvent = "oidc_unreachable" // a node cannot reach the OIDC issuer
-	AlertBackupOld       AlertEvent = "backup_old"       // the next backup was not told of in time
+	AlertBackupOld       AlertEvent = "backup_old"       // no new backup was reported in time
 )
 
 // AlertEvents lists all events in the order of the docs.
@@ -53,13 +53,13 @@ func AlertTroubles() []AlertEvent {
 	}
 }
 
-// OfCluster reports whether an event concerns nodes or the cluster, so that the jobs of a rule do
-// not matter.
+// OfCluster reports whether an event concerns nodes or the cluster. For such an event the jobs of a
+// rule do not matter.
 func (e AlertEvent) OfCluster() bool {
 	return e == AlertNodeGone || e == AlertClockSkew || slices.Contains(AlertTroubles(), e)
 }
 
-// Once reports whether an event is over at once. It is sent each time, and raises no alert.
+// Once reports whether an event has no duration. Such an event is sent each time and raises no alert.
 func (e AlertEvent) Once() bool { return e == AlertStarted || e == AlertSucceeded }
 
 // OfJob reports whether an event concerns a single job.
@@ -77,7 +77,7 @@ const (
 // ActionTest is sending a test message to a channel.
 const ActionTest Action = "test"
 
-// Severities of alerts, the least first.
+// Severities of alerts, the least severe first.
 var Severities = []string{"info", "warning", "error", "critical"}
 
 // Bounds of rules, channels and silences.
@@ -308,8 +308,8 @@ func checkSpan(p *Problems, field string, d Duration, least, most time.Duration)
 	}
 }
 
-// checkThresholds requires every threshold that an event of the rule needs. It refuses any
-// threshold that no event uses, because that one would only look effective.
+// checkThresholds requires every threshold that an event of the rule needs. It refuses any threshold that no event
+// uses, because its author would think that it has an effect.
 func (r *AlertRule) checkThresholds(p *Problems) {
 	for _, t := range []struct {
 		event  AlertEvent
@@ -471,7 +471,7 @@ func (s *Silence) Covers(rule, app, jobName string) bool {
 	return (s.App == "" || s.App == app) && (s.Job == "" || s.Job == jobName) && (s.Rule == "" || s.Rule == rule)
 }
 
-// Address returns the mail address that text holds, or "". An owner may be an address.
+// Address returns the mail address in a text such as a job's owner, or "".
 func Address(text string) string {
 	a, err := mail.ParseAddress(text)
 	if err != nil || len(a.Address) > 254 || strings.ContainsAny(a.Address, "\r\n") {

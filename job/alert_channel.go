@@ -138,7 +138,8 @@ func (c *AlertChannel) Secrets() []SecretUse {
 }
 
 // MissingSecrets returns a problem for each secret of the channel that the cluster does not have. A
-// channel belongs to no app, so it uses only secrets of all apps. exist holds the existing secrets.
+// channel belongs to no app, so it can only use secrets that belong to no app. exist holds the
+// existing secrets.
 func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
 		if !exist[AppSecret{"", u.Name}] {
@@ -178,7 +179,7 @@ func FillSecrets(text string, value func(Secret) (string, error)) (string, error
 	return fillSecrets(text, value)
 }
 
-// CheckAlertURL returns the problem of an address that a node is to call, or "".
+// CheckAlertURL checks an address that a node is to call. It returns the problem, or "".
 func CheckAlertURL(text string) string {
 	var p Problems
 	checkURL(&p, "url", text, wantURL)
@@ -378,11 +379,11 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 }
 
-// Ping is a URL to call when a due time has ended. A monitor there alarms if no call comes in
-// time.
+// Ping is a URL to call when a due time has ended. The monitor at that URL raises an alarm if no
+// call comes in time.
 type Ping struct {
 	URL     string `json:"url"`
-	FailURL string `json:"fail_url,omitempty"` // called if it did not succeed; "": no call
+	FailURL string `json:"fail_url,omitempty"` // called if the due time did not succeed; "": no call
 }
 
 func (s *Spec) validatePing(p *Problems) {

@@ -90,8 +90,8 @@ func checkTemplate(p *Problems, field, text string) {
 	}
 }
 
-// samples returns messages to test templates with: for each kind, one with a single event and one
-// with very many, half without a job.
+// samples returns two messages to test templates with: one with a single event, and one with very
+// many, half of them without a job.
 func samples() []*AlertMessage {
 	const at = "2027-01-30T02:00:00Z"
 	item := func(what string) AlertItem {

@@ -131,12 +131,12 @@ const startsKept = 60
 // SecondOf converts an instant to seconds since 1970.
 func SecondOf(at Micros) int64 { return int64(at) / int64(time.Second/time.Microsecond) }
 
-// FirstOfMinute is the first second of the counted window. With the second of now the window has
-// sixty seconds.
+// FirstOfMinute is the first second of the counted window. The window has sixty seconds and ends
+// with the second of now.
 func FirstOfMinute(now Micros) int64 { return SecondOf(now) - startsKept + 1 }
 
 // startsAhead is the number of seconds that a start may be ahead of the reader's clock. Starts
-// further ahead, from before MySQL's clock was put back, do not count.
+// further ahead do not count: they are from before MySQL's clock was put back.
 const startsAhead = 5
 
 // LastMinute returns the number of starts in the window.

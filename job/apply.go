@@ -14,12 +14,12 @@ import (
 
 // Bounds of one Apply, which is a single transaction.
 const (
-	MaxApplyJobs      = 1000 // jobs that it names, and jobs that it deletes
+	MaxApplyJobs      = 1000 // bound of the named jobs, and of the jobs that Prune deletes
 	MaxApplyGroups    = 200
 	MaxApplyCalendars = 100
 )
 
-// Apply is the wanted state of a cluster as files hold it: groups, calendars, alert channels and
+// Apply is the wanted state of a cluster, as read from files: groups, calendars, alert channels and
 // rules, retention rules, pauses of apps and of the cluster, and jobs.
 type Apply struct {
 	Groups    []GroupSpec
@@ -34,13 +34,13 @@ type Apply struct {
 	Folder    *Folder // the folder that the files belong to, or nil
 }
 
-// GroupSpec is a group as files have it.
+// GroupSpec is a group as files define it.
 type GroupSpec struct {
 	Name  string `json:"name" doc:"Its name, which cannot be changed."`
 	Slots int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
 }
 
-// Wanted is a job as files have it.
+// Wanted is a job as files define it.
 type Wanted struct {
 	Spec
 	Paused  *bool  // nil: unchanged; a new job is not paused
@@ -76,7 +76,7 @@ type Applied struct {
 	Channels  []AppliedObject
 	Rules     []AppliedObject
 	Retention []AppliedObject // named by app; "" is the cluster
-	Pauses    []AppliedObject // likewise
+	Pauses    []AppliedObject // named by app, too
 	Jobs      []AppliedJob    // the jobs of the Apply in its order, then the deleted ones by name
 }
 
@@ -107,8 +107,8 @@ type Change struct {
 	Becomes json.RawMessage `json:"becomes,omitempty" doc:"The new value. Absent if it is no longer set."`
 }
 
-// Check fills the defaults in and returns Problems or nil. Its fields are paths in the manifest,
-// such as jobs[3].schedule.
+// Check fills the defaults in and returns Problems or nil. The fields of the Problems are paths in
+// the manifest, such as jobs[3].schedule.
 func (a *Apply) Check(now time.Time) error {
 	var p Problems
 	tooMany := func(field string, n, most int) {
@@ -218,8 +218,8 @@ func (a *Apply) checkPrune(p *Problems) {
 	}
 }
 
-// KeepStart copies the start of the definition that s replaces, if s has none. An interval keeps
-// its phase, and a number of due times keeps its count.
+// KeepStart copies the start of the replaced definition, if s has none. So an interval keeps its
+// phase, and the count for MaxFires goes on.
 func (s *Spec) KeepStart(old *Spec) {
 	if s.Start != nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// RetentionSpec is the retention rule of an app, or of the cluster, as files have it.
+// RetentionSpec is the retention rule of an app, or of the cluster, as files define it.
 type RetentionSpec struct {
 	Scope string `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the cluster's rule. An app's rule needs only 'app'."`
 	App   string `json:"app,omitempty" doc:"The app, if it is an app's rule."`
@@ -26,7 +26,7 @@ func (s *RetentionSpec) Rule() Retention {
 	return Retention{Keep{s.Age, s.Runs, s.Bytes, s.Failures}, s.Archive}
 }
 
-// PauseSpec is the pause of an app, or of the cluster, as files have it.
+// PauseSpec is the pause of an app, or of the cluster, as files define it.
 type PauseSpec struct {
 	Scope  string     `json:"scope,omitempty" enum:"app,cluster" doc:"'cluster' for the cluster's pause. An app's pause needs only 'app'."`
 	App    string     `json:"app,omitempty" doc:"The app, if it is an app's pause."`
@@ -42,7 +42,7 @@ func (s *PauseSpec) Request() (r PauseRequest) {
 	return r
 }
 
-// MaxApplyScopes bounds the apps with retention in one Apply, and the apps with a pause.
+// MaxApplyScopes bounds the retention rules in one Apply, and the pauses.
 const MaxApplyScopes = 1000
 
 // checkScope adds the problems of the scope and the app of a rule or a pause.

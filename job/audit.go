@@ -57,15 +57,15 @@ const (
 	ActionVoid     Action = "void"   // a change with an unknown commit that was not made
 )
 
-// SessionLife is the audit's JSON about a dead session: between the two instants it may have
-// started runs.
+// SessionLife is what the audit says about a dead session, as JSON. The session may have started
+// runs between the two instants.
 type SessionLife struct {
 	Session  string    `json:"session"`
 	Started  time.Time `json:"started"`
 	LastBeat time.Time `json:"last_beat"`
 }
 
-// PauseUntil returns the end of a pause, zero if it has none.
+// PauseUntil returns the end of a pause, or zero if the pause has none.
 func (e *Entry) PauseUntil() Micros {
 	var became struct {
 		Until time.Time `json:"until"`

@@ -24,9 +24,9 @@ type Link struct {
 const timeBytes = 8
 
 // Next returns the link of the next line. Its hash begins with the time of the line, so the time
-// remains known after old lines are removed. The rest is from the SHA-256 of the previous hash, the
-// sequence number and all fields of the line. Each field is written as its length, a colon, its
-// bytes and a comma, so different lines never have equal input.
+// remains known after old lines are removed. The other bytes are from the SHA-256 of the previous
+// hash, the sequence number and all fields of the line. Each field is written as its length, a
+// colon, its bytes and a comma, so different lines never have equal input.
 func (l Link) Next(e *Entry) Link {
 	next := Link{Seq: l.Seq + 1, Line: e.ID, At: e.At}
 	h := sha256.New()

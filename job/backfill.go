@@ -11,7 +11,7 @@ type Backfill struct {
 	ID       int64
 	JobID    int64
 	From, To Micros // range of due times, inclusive
-	Parallel int    // its runs at once
+	Parallel int    // most runs at once
 	Missing  bool   // leave out due times with a successful run
 
 	State   BackfillState

@@ -51,9 +51,9 @@ type CalendarDay struct {
 	End  string `json:"end,omitempty" doc:"The last day of a range, inclusive."`
 	// As is only for included days. mon … sun makes the day count as that day of the week. workday
 	// makes it count as a working day: rules that hold on every working day of the week hold on it.
-	// By default a day that is off by its weekday counts as a workday, and any other as itself.
-	// Days are off by their weekday if exclude_weekdays names them, or, if that is empty, on
-	// Saturday and Sunday.
+	// By default a day that is off by its weekday counts as a workday, and any other day as itself.
+	// A day is off by its weekday if exclude_weekdays names that weekday. If exclude_weekdays is
+	// empty, Saturday and Sunday are off.
 	As   string `json:"as,omitempty" doc:"For an included day: the day of the week that it counts as, 'mon' to 'sun', or 'workday'. Without it, 'workday' if its weekday is off: a make-up workday."`
 	Note string `json:"note,omitempty" doc:"A note such as the name of the holiday, shown wherever the day matters."`
 }
@@ -216,7 +216,7 @@ func (c *Calendar) windows(lines []string, field string, p *Problems, apply func
 	}
 }
 
-// lend reads the As of included days, and lists the days that count as others.
+// lend reads the As of included days, and lists the days that count as another weekday.
 func (c *Calendar) lend(p *Problems) {
 	list := c.spec.Include
 	c.as = make([]weekdays, len(list))
@@ -256,7 +256,7 @@ func (c *CalendarSpec) Encode() (string, error) {
 }
 
 // DecodeCalendar reads the output of Encode. An unknown field, written by a newer version, is an
-// error: with half of a calendar, jobs would be due when they must not be.
+// error: if it were ignored, jobs would be due when they must not be.
 func DecodeCalendar(text string) (CalendarSpec, error) {
 	var c CalendarSpec
 	d := json.NewDecoder(strings.NewReader(text))
@@ -276,7 +276,7 @@ type Calendar struct {
 
 	exclude, include daySet
 	off, work        weekdays   // closed by weekday; the working days of the week
-	as               []weekdays // by entry of include: the days it counts as; none: itself, or the default
+	as               []weekdays // by entry of include: the weekdays it counts as; empty: its own, or the default
 	lent             []int32    // days that count as others, sorted
 	hours            bool       // it has weekly hours
 	open             openHours
@@ -308,7 +308,7 @@ func civilOf(zone *time.Location, t int64) int64 {
 	return t + int64(offset)
 }
 
-// lends returns the days of the week that a day counts as; none: the day itself.
+// lends returns the weekdays that a day counts as. The empty set means its own weekday.
 func (c *Calendar) lends(day int64) weekdays {
 	if entry := c.include.at(day); entry >= 0 {
 		return c.lentBy(day, entry)
@@ -324,14 +324,15 @@ func (c *Calendar) lentBy(day int64, entry int) weekdays {
 	case c.as[entry] != 0:
 		return c.as[entry]
 	case own&c.work == 0:
-		return c.work // none if all days are off: then the day counts as itself
+		return c.work // empty if every weekday is off: then the day counts as itself
 	}
 
 	return 0
 }
 
-// at reports whether a minute of a day is open, and the minute until which that holds. as lists the
-// weekdays that the day counts as; none: its own. The minute is open only if it is open on each.
+// at reports whether a minute of a day is open, and until which minute this answer holds. as lists
+// the weekdays that the day counts as; empty: its own. The minute is open only if it is open on
+// each of them.
 func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int) {
 	if as == 0 {
 		as = onlyWeekday(weekdayOf(day))
@@ -348,7 +349,8 @@ func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int)
 	return c.open.at(as, minute)
 }
 
-// shutUntil returns the first day from day on that no dated exclusion closes, or the limit.
+// shutUntil returns the first day, from day on, that no dated exclusion closes. It returns limit if
+// there is none before.
 func (c *Calendar) shutUntil(day, limit int64) int64 {
 	for limit = min(limit, lastCalendarDay); day < limit && c.exclude.at(day) >= 0 && c.include.at(day) < 0; {
 		day++
@@ -451,7 +453,7 @@ func (c *Calendar) state(day int64) DayState {
 	return DayState{Date: s.Date, Weekday: s.Weekday, State: DayClosed, Why: c.why(day, as)}
 }
 
-// AddDays adds entries to a list. An entry that the list already has only takes over the new note.
+// AddDays adds entries to a list. If the list already has an entry, only its note is replaced.
 func AddDays(list, more []CalendarDay) []CalendarDay {
 	out := slices.Clone(list)
 	seen := map[CalendarDay]int{}

@@ -21,7 +21,8 @@ func weekdayOf(day int64) time.Weekday { return time.Weekday(((day+4)%7 + 7) % 7
 
 func dateText(day int64) string { return time.Unix(day*secondsPerDay, 0).UTC().Format(time.DateOnly) }
 
-// leapYear contains every possible day of a year: yearly days are counted in it, from 0.
+// leapYear contains every possible day of a year. Yearly days are numbered by their place in it,
+// from 0.
 const leapYear = 2000
 
 // daysBeforeMonth is the number of days before each month of a leap year.
@@ -65,7 +66,7 @@ type daySpan struct {
 	yearly   bool
 }
 
-// span reads the days of an entry; part is the field with the error.
+// span reads the days of an entry. part names the field with the error.
 func (d CalendarDay) span() (s daySpan, part string, err error) {
 	if s.from, s.yearly, err = parseDate(d.Date); err != nil {
 		return s, "date", err
@@ -112,8 +113,8 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 		return s
 	}
 
-	// Paint each day once, with the first entry that names it. free skips days that are already
-	// painted.
+	// Paint each day once, with the first entry that names it. free jumps over days that are
+	// already painted.
 	s.first, s.byDay = low, make([]int32, high-low+1)
 	free := make([]int32, len(s.byDay)+1) // by day: the next day that may be free
 	for i := range free {

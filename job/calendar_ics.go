@@ -14,8 +14,8 @@ import (
 const (
 	// maxRules bounds the work of a file: each recurring event is checked for every day to 2099.
 	maxRules = 500
-	// firstEventYear is before the first year of calendars, so that counts from the start of an
-	// event are right.
+	// firstEventYear is before the first year of calendars. An event may begin before that year,
+	// and the COUNT of its rule counts from its beginning.
 	firstEventYear = 1900
 )
 
@@ -36,12 +36,12 @@ type icsEvent struct {
 }
 
 // ParseICS reads the days of an iCalendar file (RFC 5545). It takes each VEVENT of whole days, with
-// DTEND or DURATION, and with an RRULE as recurrence supports it. An event that recurs without end
-// does so to 2099. If it occurs every year, from the year of now or earlier, it becomes a yearly
-// entry instead. A summary that contains workday marks make-up workdays, which become included; all
-// other days are excluded. If the file uses Apple's X-APPLE-SPECIAL-DAY, that property decides.
-// Events without it are then festivals on which people work, and are counted as ignored. Errors are
-// Problems of lines.
+// DTEND or DURATION, and with an RRULE as far as recurrence supports it. An event that recurs
+// without end recurs until 2099. If such an event occurs every year and began in the year of now or
+// earlier, it becomes a yearly entry instead. A summary that contains workday marks make-up
+// workdays, which become included; all other days are excluded. If the file uses Apple's
+// X-APPLE-SPECIAL-DAY, that property decides instead. Then an event without it is a festival on
+// which people work, and is counted as ignored. Errors are Problems of lines.
 func ParseICS(text []byte, now time.Time, workday string) (ImportedDays, error) {
 	return ParseICSWithin(nil, text, now, workday)
 }
@@ -296,8 +296,8 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 
 func yearOf(day int64) int { y, _, _ := dateOf(day); return y }
 
-// yearlyEntry makes a yearly entry of days. It refuses several days that include the end of
-// February, because their number differs between years.
+// yearlyEntry makes a yearly entry of an event's days. It refuses a range over the end of February,
+// because its number of days differs between years.
 func yearlyEntry(start, length int64) (CalendarDay, bool) {
 	_, m, d := dateOf(start)
 	first := yearlyDay(m, d)
@@ -341,7 +341,7 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 			r.wrong(e.end.n, problem.ICSEndsEarly)
 			return 0, 0, false
 		}
-		length = max(1, end-start) // DTEND is the day after the last; some programs write the last day
+		length = max(1, end-start) // DTEND is the day after the last one; some programs write the last day itself
 	case e.length != nil:
 		if length, ok = icsDuration(e.length.value); !ok {
 			r.wrong(e.length.n, problem.ICSDuration, shorten(e.length.value))
@@ -407,7 +407,7 @@ func icsDuration(s string) (int64, bool) {
 	return n, n > 0
 }
 
-// exceptions returns the days without the recurring event.
+// exceptions returns the days on which the event does not recur.
 func (r *icsReader) exceptions(e *icsEvent) (map[int64]bool, bool) {
 	days := map[int64]bool{}
 	for _, l := range e.except {

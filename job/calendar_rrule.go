@@ -9,8 +9,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// recurrence is the part of RFC 5545's RRULE that holidays use, by whole days: every n years,
-// months, weeks or days, on days of the month or of the week, in some months.
+// recurrence is the part of RFC 5545's RRULE that holidays use. It counts in whole days: every n
+// years, months, weeks or days, on days of the month or of the week, in some months.
 type recurrence struct {
 	freq      string
 	interval  int64
@@ -24,8 +24,8 @@ type recurrence struct {
 	weekStart time.Weekday
 }
 
-// nthWeekday is the n-th of a weekday in the month or year, counted from the end if negative; 0:
-// every one.
+// nthWeekday is the n-th occurrence of a weekday in the month or year. A negative n counts from the
+// end, and 0 means every occurrence.
 type nthWeekday struct {
 	n   int
 	day time.Weekday
@@ -158,7 +158,7 @@ func eachNumber(key, v string, least, most int, fn func(int)) error {
 	return nil
 }
 
-// plainlyYearly reports whether the rule is simply the day of its start in every year, without end.
+// plainlyYearly reports whether the rule means the day of its start in every year, without end.
 func (r *recurrence) plainlyYearly(start int64) bool {
 	_, month, day := dateOf(start)
 	return r.freq == "YEARLY" && r.interval == 1 && !r.bounded && len(r.weekdays) == 0 &&

@@ -58,8 +58,8 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 }
 
 // ExcludedBy returns the calendar that excludes an instant from the definition's due times, and the
-// reason: a holiday's note, or a rule. ok is false if no calendar does, or if the instant is not a
-// due time even without calendars.
+// reason: a holiday's note, or a rule. ok is false if no calendar excludes the instant, or if it is
+// not a due time even without calendars.
 func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why string, ok bool) {
 	plain := *s.uncalendared()
 	plain.MaxFires = 0 // excluded due times do not count

@@ -25,7 +25,7 @@ type CommandOptions struct {
 }
 
 // Limits bounds the resources of a command. Zero fields set no limit. Memory, CPU and PIDs apply to
-// all its processes together, the others to each process.
+// all processes of the command together, the other limits to each process.
 type Limits struct {
 	Memory Size    `json:"memory,omitempty"` // exceeding it ends all processes
 	CPU    float64 `json:"cpu,omitempty"`    // processors: 0.5 is half a processor

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Union is due whenever any of its schedules is. An instant at which several are due is one due
+// Union is due whenever any of its schedules is due. An instant at which several are due is one due
 // time.
 type Union []Schedule
 
@@ -34,7 +34,7 @@ func (u Union) Last(from, to time.Time) (due time.Time, ok bool) {
 
 // Count returns the number of due times in (from, to]. For cron expressions of one time zone its
 // cost grows with the days. For other schedules it visits every due time, except those of the
-// schedule with the most.
+// schedule with the most due times.
 func (u Union) Count(from, to time.Time) int64 {
 	if len(u) == 0 {
 		return 0
@@ -69,8 +69,8 @@ func dueAt(s Schedule, t time.Time) bool {
 	return ok && due.Equal(t)
 }
 
-// Bounded limits a schedule: no due time before First or, unless it is zero, after End, and at most
-// Fires due times unless that is zero.
+// Bounded limits a schedule. It has no due time before First, none after End unless End is zero,
+// and at most Fires due times unless Fires is zero.
 type Bounded struct {
 	Schedule
 	First, End time.Time
@@ -89,8 +89,8 @@ type tally struct {
 
 func newTally() *atomic.Pointer[tally] { return new(atomic.Pointer[tally]) }
 
-// fired counts the due times from First on, up to t. Callers that step through due times call it
-// for each. It remembers the last count, and then counts only the new ones.
+// fired counts the due times from First on, up to t. Code that steps through due times calls it for
+// each of them. So it remembers the last count, and then counts only the new due times.
 func (b Bounded) fired(t time.Time) int64 {
 	last := tally{to: b.before()}
 	if b.counted != nil {
@@ -145,7 +145,7 @@ func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, true
 }
 
-// final returns the last of the Fires due times, which is before over.
+// final returns the last of the Fires due times. More than Fires due times lie at or before over.
 func (b Bounded) final(over time.Time) (time.Time, bool) {
 	low, high := b.before(), over // invariant: Count to low ≤ Fires < Count to high
 	counted := int64(0)           // up to low
@@ -187,7 +187,7 @@ func (b Bounded) clip(from, to time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// Shifted is due a constant time after its schedule, for jitter that never changes.
+// Shifted is due a constant time after its schedule: the job's part of jitter.
 type Shifted struct {
 	Schedule
 	By time.Duration
@@ -225,7 +225,7 @@ func markOf(s Schedule, due time.Time) Mark {
 	return Unmarked
 }
 
-// Mark returns the mark of the schedules that are due then.
+// Mark returns the mark of a schedule that is due then, if one has a mark.
 func (u Union) Mark(due time.Time) Mark {
 	for _, s := range u {
 		if dueAt(s, due) {

@@ -16,11 +16,11 @@ const never = int64(1) << 61
 // Cron is a cron expression in a time zone. It is immutable and safe for concurrent use.
 //
 // A gap is the civil time that a clock skips when it is put forward. A repeat is the civil time
-// that it shows twice when it is put back. An expression whose second, minute or hour field begins
-// with * follows elapsed time: it fires at every instant whose wall clock matches, so not in a gap,
-// and in both passes of a repeat. Any other expression fires once for each matching civil time. All
-// times that fall into a gap fire together, once, at its end. A time in a repeat fires on the first
-// pass.
+// that it shows twice when it is put back. If the second, minute or hour field begins with *, the
+// expression follows elapsed time: it fires at every instant whose wall clock matches. So it does
+// not fire in a gap, and fires in both passes of a repeat. Any other expression fires once for each
+// matching civil time. All times that fall into a gap fire together, once, at its end. A time in a
+// repeat fires on the first pass.
 type Cron struct {
 	text    string
 	read    layout
@@ -28,18 +28,20 @@ type Cron struct {
 	elapsed bool
 	loc     *time.Location
 
-	// Call expr only with civil times, dressed as UTC: its Next is wrong in every zone with
-	// changing offsets, and writes to the receiver.
+	// expr is the parser of the library gorhill/cronexpr. Call it only with civil times, written as
+	// if in UTC: its Next is wrong in every zone with changing offsets. Next also writes to its
+	// receiver.
 	expr *cronexpr.Expression
 }
 
 var _ Schedule = (*Cron)(nil)
 
-// ParseCron reads an expression of 5 fields (minute hour day-of-month month day-of-week), of 6
-// (with the second first, or with the year last if the sixth field holds one) or of 7 (second …
-// year), or a macro such as @daily. The limit is 256 bytes. A nil loc means UTC. An expression that
-// never fires in the years 1970 to 2099 is refused. One that fires only in the past is accepted,
-// because the past depends on the reader's clock. The error is a *CronError.
+// ParseCron reads an expression of 5, 6 or 7 fields, or a macro such as @daily. 5 fields are
+// minute, hour, day of month, month and day of week. A 6th field is the second and comes first,
+// unless the last field holds a year. 7 fields begin with the second and end with the year. The
+// limit is 256 bytes. A nil loc means UTC. An expression that never fires in the years 1970 to 2099
+// is refused. An expression that fires only in the past is accepted, because the past depends on
+// the reader's clock. The error is a *CronError.
 func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -84,8 +86,9 @@ func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	return c, nil
 }
 
-// try computes the first due times ever, and the first of a recent year, before the expression is
-// used. Gorhill and our own fields must agree on each. The error lacks its Expr.
+// try computes the first due times ever, and the first after the start of 2026, before the
+// expression is used. Gorhill's parser and our own fields must agree on each. The error lacks its
+// Expr.
 func (c *Cron) try() *CronError {
 	const recent = 1767225600 // 2026-01-01
 	if c.nextCivil(earliest) == never {
@@ -187,7 +190,7 @@ func (c *Cron) Count(from, to time.Time) int64 {
 	for k := clockAt(c.loc, lo); ; k.advance() {
 		first := max(k.start, lo) + k.offset
 		if !c.elapsed {
-			first = max(first, k.seen) // a second pass counts no more
+			first = max(first, k.seen) // the second pass of a repeat does not count again
 			if k.start >= lo && c.movedTo(&k) && !c.fields.matches(first) {
 				n++
 			}
@@ -213,7 +216,8 @@ func (c *Cron) next(t int64) (int64, bool) {
 	return c.nextOnce(t)
 }
 
-// nextOnce fires once per civil time: as soon as the wall clock shows it or has jumped over it.
+// nextOnce returns the first time at which the wall clock shows a matching civil time, or jumps
+// over one.
 func (c *Cron) nextOnce(t int64) (int64, bool) {
 	k := clockAt(c.loc, t)
 	civil := c.nextCivil(max(t+k.offset, k.seen-1))
@@ -223,22 +227,22 @@ func (c *Cron) nextOnce(t int64) (int64, bool) {
 
 	s, start := k.segment, t
 	for civil >= s.end+s.offset {
-		start = max(s.end, civil-maxOffset) // no clock can be ahead of that
+		start = max(s.end, civil-maxOffset) // no clock is more than maxOffset ahead
 		s = segmentAt(c.loc, start)
 	}
 
 	return max(start, civil-s.offset), true
 }
 
-// nextElapsed fires whenever the wall clock matches.
+// nextElapsed returns the first instant at which the wall clock matches.
 func (c *Cron) nextElapsed(t int64) (int64, bool) {
 	s := segmentAt(c.loc, t)
 	after := t + s.offset
-	civil := c.nextCivil(after) // always the first match after after
+	civil := c.nextCivil(after) // always the first match after the civil time `after`
 	for civil >= s.end+s.offset {
 		start := s.end
 		if start-maxOffset > after {
-			start = max(start, civil-maxOffset) // no clock comes back to after, none is at civil yet
+			start = max(start, civil-maxOffset) // no clock is back at `after` later, and none shows civil yet
 		}
 		if start >= latest {
 			return 0, false
@@ -272,5 +276,5 @@ func (c *Cron) nextCivil(after int64) (civil int64) {
 	return next.Unix()
 }
 
-// seconds rounds down: due times are whole seconds, so (from, to] holds the same ones.
+// seconds rounds down. Due times are whole seconds, so (from, to] still holds the same due times.
 func seconds(t time.Time) int64 { return min(max(t.Unix(), earliest), latest) }

@@ -7,8 +7,8 @@ import (
 
 const secondsPerDay = 24 * 60 * 60
 
-// cronFields is a parsed expression. It counts matches directly; gorhill walks from match to
-// match. Each checks the other.
+// cronFields is a parsed expression. It counts matches directly, while gorhill's parser walks from
+// match to match. Each checks the other.
 //
 // Civil times are seconds since 1970-01-01 00:00:00 on the wall clock, as if every day had 86400 of
 // them.
@@ -94,7 +94,8 @@ func civilDay(at int64) (year int, month time.Month, day, weekday int) {
 	return year, month, day, (int(t.Weekday()) + 35 - (day - 1)) % 7
 }
 
-// monthMask has bit d set if day d of the month matches. weekday is that of the first.
+// monthMask returns a mask with bit d set if day d of the month matches. weekday is the weekday of
+// the first.
 func (c *cronFields) monthMask(year int, month time.Month, weekday, length int) uint32 {
 	if year < firstYear || year > lastYear || !c[yearAt].values.has(year-firstYear) ||
 		!c[monthAt].values.has(int(month)-1) {

@@ -32,7 +32,7 @@ func (e *CronError) Said() problem.Text {
 	return s.Of(append(values, e.Values...)...)
 }
 
-// shorten keeps a message readable after a paste of a long text.
+// shorten cuts a long text, so that a message stays readable when somebody pasted one.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

@@ -43,8 +43,9 @@ var (
 	}
 	dayNames = []string{"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}
 
-	// The largest steps are gorhill's, so */12 is January and */31 the first. For years gorhill has
-	// no bound below 2099; ours is the largest step that still gives two years.
+	// The largest steps are gorhill's: */12 of the months is only January, and */31 of the days
+	// only the first. For years gorhill has no bound below 2099; ours is the largest step that
+	// still gives two years.
 	fieldKinds = [7]fieldKind{
 		secondAt: {name: "second", min: 0, max: 59, top: 59, maxStep: 59},
 		minuteAt: {name: "minute", min: 0, max: 59, top: 59, maxStep: 59},
@@ -56,7 +57,7 @@ var (
 	}
 )
 
-// valueSet is a set of values counted from their field's minimum. It holds at most 130 years.
+// valueSet is a set of values, counted from their field's minimum. The largest set holds 130 years.
 type valueSet [3]uint64
 
 func (s *valueSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
@@ -78,7 +79,7 @@ func (s *valueSet) below(i int) int64 {
 type cronField struct {
 	kind   *fieldKind
 	text   string // as written, with names as numbers, no leading zeros and * for ?
-	match  string // the same in the syntax that gorhill gets right
+	match  string // the same, in syntax that gorhill reads correctly
 	star   bool   // begins with *: for the DST rule
 	any    bool   // holds a bare *: such a day field does not restrict the days
 	values valueSet
@@ -120,7 +121,7 @@ func (f *cronField) wrong(value, fix string, s problem.Sentence, values ...any) 
 	return &CronError{Field: f.kind.name, Value: value, Problem: s, Values: values, Fix: fix}
 }
 
-// readItem parses one item of the list, and returns it as text and for gorhill.
+// readItem parses one item of the list. It returns the item for people and for gorhill.
 func (f *cronField) readItem(item string) (text, match string, err *CronError) {
 	if item == "*" || item == "?" {
 		f.any = true
@@ -166,7 +167,7 @@ func (f *cronField) readSpan(item string) (s span, text string, err *CronError) 
 		case !stepped:
 			s.last = s.first
 		case s.first > f.kind.max:
-			s.first = f.kind.min // 7/2 is SUN/2
+			s.first = f.kind.min // 7/2 is read as SUN/2
 		}
 		limit = max(s.last-s.first, 1)
 		text = strconv.Itoa(s.first)
@@ -242,8 +243,8 @@ func (s span) String() string {
 	return fmt.Sprintf("%d-%d/%d", s.first, s.last, s.step)
 }
 
-// wrapped spells a backwards range as its author must mean it: to the end of the field, then from
-// its start. Years do not wrap around.
+// wrapped splits a backwards range as its author must mean it: up to the end of the field, then
+// from its start. Years do not wrap around, so their range is reversed.
 func (f *cronField) wrapped(s span, from string) string {
 	k := f.kind
 	if k == &fieldKinds[yearAt] {
@@ -303,7 +304,8 @@ func (f *cronField) value(item, token string) (int, *CronError) {
 	return n, nil
 }
 
-// blame returns the token, for a message that names it if the item is longer.
+// blame returns the token for a message. If the item is longer than the token, the message names
+// the token.
 func (f *cronField) blame(item, token string) any {
 	if item == token || token == "" {
 		return problem.Shown(shorten(token), "")

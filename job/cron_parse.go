@@ -111,7 +111,7 @@ func wrongCount(expr string, n int) *CronError {
 	}
 }
 
-// refuseForeign explains what other schedulers take and we say elsewhere.
+// refuseForeign explains syntax of other schedulers for which a job has another field.
 func refuseForeign(expr string, words []string) *CronError {
 	first := strings.ToUpper(words[0])
 	for _, prefix := range []string{"CRON_TZ=", "TZ="} {
@@ -144,7 +144,8 @@ func refuseForeign(expr string, words []string) *CronError {
 	return nil
 }
 
-// holdsYear tells the two readings of six fields apart: no other field takes a value from 1970 on.
+// holdsYear tells the two readings of six fields apart: only a year field takes values from 1970
+// on.
 func holdsYear(field string) bool {
 	for item := range strings.SplitSeq(field, ",") {
 		body, _, _ := strings.Cut(item, "/") // a step is no year

@@ -53,7 +53,7 @@ func (f *cronField) readSpecialDay(item string) (string, bool, *CronError) {
 	return strconv.Itoa(v) + "W", true, nil
 }
 
-// daysBefore suggests a replacement for L-3: a schedule per length of month.
+// daysBefore suggests a replacement for L-3: three schedules, one for each length of month.
 func daysBefore(back string) string {
 	n, ok := number(back)
 	if !ok || n < 1 || n > 27 {

@@ -11,10 +11,10 @@ import (
 )
 
 // on returns the expression as if every day were one of the given weekdays. It replaces the
-// day-of-week field by that field's answer for them. If several weekdays are given, all must match.
-// Then only whole weekdays count: a day that replaces all working days is neither a second
-// Friday (5#2) nor a last one (5L). The month, the day of the month and the time stay. It returns
-// nil if no day is left.
+// day-of-week field by what that field says about them. If several weekdays are given, all must
+// match. Then items such as 5#2 and 5L never match: a day that stands for all working days is
+// neither a second Friday nor a last one. The month, the day of the month and the time stay. It
+// returns nil if no day is left.
 func (c *Cron) on(days weekdays) (*Cron, error) {
 	dow := &c.fields[dowAt]
 	if dow.any || days == 0 {
@@ -25,7 +25,7 @@ func (c *Cron) on(days weekdays) (*Cron, error) {
 	o.expr = nil
 	dom := &o.fields[domAt]
 	switch weeks, always := dow.saysOf(days); {
-	case always: // the day fields are alternatives
+	case always: // a day matches if either day field matches, so now every day matches
 		*dom, o.fields[dowAt] = dom.free(), dow.free()
 	case weeks.text != "":
 		o.fields[dowAt] = weeks

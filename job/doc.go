@@ -5,6 +5,6 @@
 // Every other package may import it; it imports only its own subpackage problem.
 //
 // A [Job] is a definition: what to run, when, and under which policies. A [Run] is one attempt at
-// one due time of a job, which goes idle → prepared → executing → ended. Its [Launch], the id and
-// the claim count, fences every write.
+// one due time of a job, which goes idle → prepared → executing → ended. A run's [Launch] is its id
+// and its claim count. It fences every write: a write with an older launch changes nothing.
 package job

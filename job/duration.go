@@ -53,7 +53,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ErrTooLong is the error for a duration that is well written, but too long for this program.
+// ErrTooLong is the error for a duration in the right form that is too long for this program.
 var ErrTooLong = errors.New("is too long; the longest duration is about 106000d")
 
 var (

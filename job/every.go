@@ -16,8 +16,8 @@ var (
 	lastInstant  = time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC).UnixMicro()
 )
 
-// Every is due at first, first+interval, first+2·interval and so on up to the year 9999. The phase
-// never changes, whatever is missed. The zero Every is never due. It is immutable and safe for
+// Every is due at first, first+interval, first+2·interval and so on up to the year 9999. Missed due
+// times never shift the later ones. The zero Every is never due. It is immutable and safe for
 // concurrent use.
 type Every struct{ first, interval int64 } // microseconds
 

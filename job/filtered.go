@@ -8,13 +8,13 @@ import (
 )
 
 // Filtered is due when its schedule is due and all of its calendars are open. On a day that a
-// calendar counts as another day of the week, the schedule runs as on that day. A cron weekday
-// matches it, and due times that only the day's own weekday would give do not occur.
+// calendar counts as another weekday, the schedule runs as on that weekday: a cron expression
+// matches that weekday, and not the day's own.
 //
 // Its due times are in the years of cron, 1970 to 2099, for any schedule. Its methods jump over
 // closed stretches, so their cost grows with the number of openings and closings on the way, not
-// with the due times. Next and Last give up after maxStretches stretches, which no calendar without
-// weekly hours reaches.
+// with the number of due times. Next and Last give up after maxStretches stretches. Only a calendar
+// with weekly hours can have so many.
 type Filtered struct {
 	base      Schedule
 	calendars []*Calendar
@@ -22,7 +22,7 @@ type Filtered struct {
 	lent      map[weekdays]Schedule // by weekdays that a day counts as; nil: never due then
 
 	work *Work // budget of walks; nil: no bound
-	cost int64 // of a look at the schedule
+	cost int64 // units of work for one look at the schedule
 }
 
 var (
@@ -58,8 +58,8 @@ func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Fi
 	return f, nil
 }
 
-// onWeekdays returns a schedule as it runs if every day counts as the given days of the week; nil
-// if it is never due then.
+// onWeekdays returns the schedule as if every day counted as the given weekdays. It returns nil if
+// the schedule is never due on such a day.
 func onWeekdays(s Schedule, days weekdays) (Schedule, error) {
 	switch s := s.(type) {
 	case *Cron:
@@ -93,7 +93,7 @@ func (f Filtered) Next(t time.Time) (due time.Time, ok bool) {
 	return f.next(micros(t), latestMicros)
 }
 
-// Nothing filtered is due before earliestMicros or from latestMicros on.
+// No Filtered is due before earliestMicros, or from latestMicros on.
 const (
 	earliestMicros = earliest * 1_000_000
 	latestMicros   = latest * 1_000_000
@@ -126,8 +126,8 @@ func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// skip returns an instant up to which the schedule has no due time after t: its next due time, or
-// an earlier day on which another schedule applies.
+// skip returns the next due time after t, or an earlier day on which another schedule applies.
+// Nothing is due between t and this instant.
 func (f Filtered) skip(t, due int64, ok bool) int64 {
 	if !ok {
 		due = latestMicros
@@ -138,8 +138,8 @@ func (f Filtered) skip(t, due int64, ok bool) int64 {
 	return due
 }
 
-// lentAfter returns an instant in microseconds. From t until then no day counts as another day of
-// the week, in any time zone.
+// lentAfter returns an instant in microseconds. From t until then no day counts as another weekday,
+// in any time zone.
 func (c *Calendar) lentAfter(t int64) int64 {
 	day, _ := splitCivil(floorSeconds(t) - maxOffset)
 	at, _ := slices.BinarySearch(c.lent, int32(day))
@@ -213,7 +213,7 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 		if schedule != nil {
 			here := schedule.Count(time.UnixMicro(t), time.UnixMicro(min(end-1, hi)))
 			n += here
-			if here == 0 && s.as == 0 { // the next due time may be far away
+			if here == 0 && s.as == 0 { // the next due time may be far away, so jump to it
 				due, ok := schedule.Next(time.UnixMicro(t))
 				end = max(end, f.skip(t, micros(due), ok))
 			}
@@ -241,8 +241,8 @@ func (f Filtered) Mark(due time.Time) Mark {
 	return m
 }
 
-// why returns the calendar and its entry or rule that closes an instant; ok is false if no calendar
-// closes it.
+// why returns the calendar that closes an instant, and the reason: an entry or a rule of the
+// calendar. ok is false if no calendar closes it.
 func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 	w := f.walk()
 	s := w.at(micros(t))
@@ -263,7 +263,7 @@ func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 }
 
 // stretch is a part of time, without its end, in which nothing changes: the calendars stay open or
-// closed, and the day counts as the same days of the week (none: as itself).
+// closed, and the day counts as the same weekdays (none: its own).
 type stretch struct {
 	end  int64 // microseconds
 	open bool
@@ -302,14 +302,14 @@ func (w *walk) look(i int, t int64) *view {
 	return v
 }
 
-// instant returns when the clock shows a minute of the given day, at most the end of the known
-// segment.
+// instant returns when the clock shows a minute of the given day. It returns the end of the known
+// segment if that comes first.
 func (v *view) instant(day int64, minute int) int64 {
 	return min(day*secondsPerDay+int64(minute)*60-v.offset, v.end)
 }
 
-// at returns the stretch that contains an instant. It ends early if finding its end is expensive:
-// the next stretch may be of the same kind.
+// at returns the stretch that contains an instant. The stretch may end before anything changes,
+// because finding its real end can be expensive. Then the next stretch is of the same kind.
 func (w *walk) at(micro int64) stretch {
 	t := floorSeconds(micro)
 	s := stretch{end: latest + secondsPerDay, open: true}

@@ -35,7 +35,7 @@ type FolderNode struct {
 	Node   string
 	Alive  bool   // it has a session
 	Digest string // of its files
-	Held   string // the last digest it held while that was the applied one
+	Held   string // its digest when it last equalled the applied state
 	State  FolderWord
 	Error  string // the error if it was refused
 	Since  Micros // last change of state, error or digest
@@ -55,7 +55,8 @@ const (
 var ErrBehind = errors.New(
 	"its files were applied earlier, and another node with newer files has replaced them since")
 
-// BehindFor is the age at which Verdict accepts an older state as an intended return.
+// BehindFor is how long a folder must be behind before Verdict accepts that its older state is
+// intended.
 const BehindFor = 5 * time.Minute
 
 // NodeOf returns the entry of a node, or an empty one.
@@ -73,10 +74,11 @@ func (f *FolderState) NodeOf(name string) FolderNode {
 // that differs from the applied state may be ahead or behind:
 //
 //   - A digest that was never applied is ahead.
-//   - A digest that was applied before is also ahead if the folder held the applied one until it
-//     changed: the user went back.
-//   - Otherwise the folder is behind. But if it has been behind for BehindFor, and no living node's
-//     folder holds the applied state, then all folders were taken back, and it is applied.
+//   - A digest that was applied before is also ahead if this folder equalled the applied state
+//     until it changed: a user put the old files back.
+//   - Otherwise the folder is behind. But if it has been behind for BehindFor, and no other living
+//     node's folder equals the applied state, then old files were put back in all folders, and it
+//     is applied.
 func (f *FolderState) Verdict(node, digest string, now Micros) (applied bool, err error) {
 	mine := f.NodeOf(node)
 	switch {

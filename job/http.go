@@ -98,11 +98,15 @@ type Call struct {
 	Body    string
 }
 
-// Fill fills the placeholders in. The escaping of a value depends on its place: percent-encoded in
-// the URL; as text in a JSON string, an XML element or a form field in a body of such a type, and
-// unchanged in any other body; in a header, percent-encoded except for printable ASCII, with the
-// percent sign encoded too. Secrets in headers are not encoded, because servers expect the exact
-// value; a secret that no header can hold is an error.
+// Fill fills the placeholders in. The escaping of a value depends on its place:
+//
+//   - In the URL it is percent-encoded.
+//   - In a JSON, XML or form body it is escaped as text of that type. In any other body it is
+//     unchanged.
+//   - In a header, all but printable ASCII is percent-encoded, and so is the percent sign.
+//
+// Secrets in headers are not encoded, because servers expect the exact value. A secret that no
+// header can hold is an error.
 func (h *HTTP) Fill(p Placeholders) (*Call, error) {
 	c := &Call{Method: h.Method}
 	text, err := p.fill(h.URL, percent, nil)
@@ -157,7 +161,7 @@ func (e *fieldError) Unwrap() error { return e.err }
 
 const contentType = "Content-Type"
 
-// Types of bodies without a type.
+// The media types of bodies whose definition gives no type.
 const (
 	mediaJSON = "application/json"
 	mediaText = "text/plain; charset=utf-8"
@@ -233,8 +237,8 @@ func headerText(s string) string {
 	return percentEncode(s, func(c byte) bool { return ' ' <= c && c <= '~' && c != '%' })
 }
 
-// HeaderText encodes any text as a header value that can be decoded again: percent-encoded outside
-// printable ASCII, and for the percent sign.
+// HeaderText encodes any text as a header value that can be decoded again. It percent-encodes the
+// percent sign and all but printable ASCII.
 func HeaderText(s string) string { return headerText(s) }
 
 func percentEncode(s string, keep func(byte) bool) string {

@@ -144,7 +144,8 @@ func checkHost(p *Problems, field string, u *url.URL) {
 	}
 }
 
-// notToGive are the headers that the connection, the URL or the node sets.
+// notToGive lists headers that a job may not give, because the connection, the URL or the node sets
+// them.
 var notToGive = map[string]string{
 	"Host":              "comes from the URL",
 	"Content-Length":    "comes from the body",

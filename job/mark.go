@@ -13,8 +13,8 @@ const (
 	Makeup   Mark = "makeup" // a calendar counts the day as another day of the week
 )
 
-// Mark returns the effect of a gap or a repeat on a due time of c. The result for any other instant
-// means nothing.
+// Mark returns the effect of a gap or a repeat on a due time of c. For any other instant the result
+// is meaningless.
 func (c *Cron) Mark(due time.Time) Mark {
 	t := seconds(due)
 	k := clockAt(c.loc, t)

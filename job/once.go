@@ -38,7 +38,8 @@ func WithOnce(ctx context.Context, o *Once) context.Context {
 	return context.WithValue(ctx, onceKey{}, o)
 }
 
-// OnceOf returns the request of a context whose key is not yet stored, or nil.
+// OnceOf returns the request of a context. It returns nil if there is none, or if its key is
+// already stored.
 func OnceOf(ctx context.Context) *Once {
 	if o, _ := ctx.Value(onceKey{}).(*Once); o != nil && !o.Done {
 		return o

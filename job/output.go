@@ -30,8 +30,8 @@ type Output struct {
 	PartBytes int  `json:",omitempty"`
 	Rest      Rest `json:"-"`
 
-	// Encoding and Size are for compressed outputs, see Pack: head and tail are then not readable,
-	// and Size is their uncompressed length.
+	// Compressed outputs have an Encoding and a Size, see Pack. Then head and tail are not
+	// readable, and Size is their uncompressed length.
 	Encoding Encoding `json:",omitempty"`
 	Size     int      `json:",omitempty"`
 }

@@ -46,7 +46,7 @@ func (s *Spec) Orders() bool {
 	return s.Overlap == OverlapQueue || s.Overlap == OverlapReplace || s.Group != "" || s.Misfire.Policy == MisfireAll
 }
 
-// Awaited reports whether another run may wait for the end of a run of the job of the given kind.
+// Awaited reports whether other runs may wait for the end of the job's runs of a kind.
 func (s *Spec) Awaited(kind RunKind) bool {
 	return kind != FromSchedule || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
 }

@@ -156,7 +156,7 @@ func (r *Reading) Add(p Piece) Text {
 	return t
 }
 
-// End returns what was held back.
+// End returns the text for the incomplete character that Add has held back, if there is one.
 func (r *Reading) End() Text {
 	t := Text{From: r.Next, Next: r.Next + int64(len(r.rest)), Line: r.line}
 	if len(r.rest) > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // Placeholders are the values for {{name}} in the texts of a request: due (RFC 3339, UTC, up to
-// microseconds), attempt (1 for the first), launch (the id of the run), job and app; and
+// microseconds), attempt (1 for the first), launch (see Launch.String), job and app; and
 // secret.NAME, except in the URL. Any other name is an error. {{{{ is the escape for {{.
 type Placeholders struct {
 	Due      Micros

@@ -76,7 +76,8 @@ func (s *Spec) Place() (Selector, error) {
 	return sel, err
 }
 
-// Takes reports whether a node with these labels, including handler labels, runs jobs of a place.
+// Takes reports whether a node with these labels, including handler labels, runs jobs with this
+// selector.
 func (s Selector) Takes(labels map[string]string) bool {
 	if labels[LabelOnly] == "handlers" && !slices.ContainsFunc(s.terms, func(t term) bool {
 		return t.op == opHas && strings.HasPrefix(t.key, HandlerLabel)
@@ -122,7 +123,8 @@ func (s *Spec) validateHandler(p *Problems) {
 	}
 }
 
-// NoNode says why no node takes the runs of a place. An empty place fits any node that takes work.
+// NoNode says why no node takes runs with a selector. An empty selector matches every node that
+// takes work.
 func NoNode(selector string) string {
 	if selector == "" {
 		return "no node can take it: all are cordoned, draining, or run handlers only"

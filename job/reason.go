@@ -4,7 +4,7 @@ import "errors"
 
 // Reason says why a run ended as it did. The zero value means that the outcome says it all.
 type Reason struct {
-	Code ReasonCode // for programs; empty for a good end, as with "HTTP 200 OK"
+	Code ReasonCode // for programs; empty if the run succeeded, as with "HTTP 200 OK"
 	Text string     // for people, one line
 }
 
@@ -20,7 +20,7 @@ const (
 	ReasonExitCode ReasonCode = "exit_code"
 	// It ended, and its exit code could not be read.
 	ReasonExitCodeUnknown ReasonCode = "exit_code_unknown"
-	// A signal ended it that no node sent.
+	// A signal that no node sent ended it.
 	ReasonSignal ReasonCode = "signal"
 	// It used more memory than limits.memory.
 	ReasonMemoryLimit ReasonCode = "memory_limit"
@@ -30,7 +30,7 @@ const (
 	ReasonCPULimit ReasonCode = "cpu_limit"
 	// It wrote a larger file than limits.file_size.
 	ReasonFileSizeLimit ReasonCode = "file_size_limit"
-	// It ended well, but was refused processes by limits.pids.
+	// It ended well, but limits.pids kept it from starting a process or thread.
 	ReasonPIDsLimit ReasonCode = "pids_limit"
 	// It ended well, but its background processes had to be ended.
 	ReasonProcessesEnded ReasonCode = "processes_ended"
@@ -86,7 +86,7 @@ const (
 	ReasonExecutorPanic ReasonCode = "executor_panic"
 )
 
-// Why nothing was begun on the node that was to execute the run.
+// Why the node could not begin the run.
 const (
 	// The system refused to start the command.
 	ReasonStartFailed ReasonCode = "start_failed"
@@ -114,15 +114,15 @@ const (
 	ReasonPreviousRunWaiting ReasonCode = "previous_run_waiting"
 	// Overlap: another due time already waits for a backfill's run.
 	ReasonBackfillRunAhead ReasonCode = "backfill_run_ahead"
-	// Overlap: as many due times wait as the job allows.
+	// Overlap: the job's limit of waiting due times is reached.
 	ReasonQueueFull ReasonCode = "queue_full"
-	// Its group has no free slot, and as many wait as the job allows.
+	// Its group has no free slot, and the job's limit of waiting due times is reached.
 	ReasonGroupFull ReasonCode = "group_full"
 	// Its group does not exist.
 	ReasonGroupMissing ReasonCode = "group_missing"
-	// Its app has had as many runs in a minute as it may have.
+	// Its app has reached its limit of runs a minute.
 	ReasonAppRunsLimit ReasonCode = "app_limit_runs_per_minute"
-	// Its app has as many waiting runs as it may have.
+	// Its app has reached its limit of waiting runs.
 	ReasonAppWaitingLimit ReasonCode = "app_limit_waiting"
 	// Its job was paused.
 	ReasonJobPaused ReasonCode = "job_paused"
@@ -152,7 +152,7 @@ const (
 	ReasonScheduleChanged ReasonCode = "schedule_changed"
 )
 
-// Coded attaches a code to an error that stops a run or prevents its start.
+// Coded attaches a reason code to an error that stops a run or prevents its start.
 func Coded(code ReasonCode, err error) error { return &codedError{err, code} }
 
 type codedError struct {
@@ -162,7 +162,8 @@ type codedError struct {
 
 func (e *codedError) Unwrap() error { return e.error }
 
-// CodeOf returns the code attached to an error or to one that it wraps, and usual if there is none.
+// CodeOf returns the code attached to an error or to an error that it wraps. It returns usual if
+// there is none.
 func CodeOf(err error, usual ReasonCode) ReasonCode {
 	if e, ok := errors.AsType[*codedError](err); ok {
 		return e.code

@@ -25,8 +25,9 @@ const (
 	DefaultMaxBackoff = time.Hour
 	longestBackoff    = 30 * 24 * time.Hour
 
-	// LostAttempts is the most starts of a due time where on_lost is rerun and retries allow fewer.
-	// A command that crashes its node must not wander through the cluster forever.
+	// LostAttempts is the number of starts of a due time that on_lost: rerun allows, if the job's
+	// retries allow fewer. A command that crashes its node must not wander through the cluster
+	// forever.
 	LostAttempts = 3
 )
 

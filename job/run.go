@@ -104,8 +104,8 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Wrong reports whether a due time that ended so needs attention: its last attempt failed, or it
-// was lost or missed. Kills and skips are what a person or a policy wanted.
+// Wrong reports whether a due time with this outcome needs attention: its last attempt failed, or
+// it was lost or missed. Kills and skips are intended by a person or a policy.
 func (o Outcome) Wrong() bool { return o == Failed || o == TimedOut || o == Lost || o == Missed }
 
 // Outcomes lists the words for all outcomes.

@@ -10,8 +10,8 @@ import (
 // would see them.
 type Secret string
 
-// AppSecret is a secret of an app, or of all apps with "". A job uses its app's own secret, or else
-// the secret of that name for all apps.
+// AppSecret names a secret of an app. With an empty App it names a secret that all apps can use. A
+// job uses its app's own secret, or else the secret of that name for all apps.
 type AppSecret struct {
 	App  string
 	Name Secret

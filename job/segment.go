@@ -6,8 +6,8 @@ const (
 	// maxOffset is larger than the offset of any zone in history, in seconds.
 	maxOffset = 26 * 60 * 60
 
-	// Nothing fires before earliest or from latest on, in Unix seconds: no civil time of the years
-	// 1970 to 2099 differs from its instant by more than maxOffset.
+	// No due time is before earliest, or at or after latest (both in Unix seconds): no civil time
+	// of the years 1970 to 2099 differs from its instant by more than maxOffset.
 	earliest = -2 * maxOffset
 	latest   = 4102444800 + 2*maxOffset // 2100-01-01 and a margin
 
@@ -21,8 +21,9 @@ type segment struct {
 	offset int64 // east of UTC
 }
 
-// segmentAt returns the segment that contains the instant t. It does not return the start, which is
-// inexact, because the zone may have older rules in the same year. Walk forward instead.
+// segmentAt returns the segment that contains the instant t. It returns no start: the start that
+// package time gives is inexact, because the zone may have older rules in the same year. Walk
+// forward instead.
 func segmentAt(loc *time.Location, t int64) segment {
 	at := time.Unix(t, 0).In(loc)
 	_, offset := at.Zone()

@@ -122,7 +122,7 @@ func (s Selector) Matches(labels map[string]string) bool {
 	return true
 }
 
-// Requires returns the selector with a term for a label with any value.
+// Requires returns the selector with one more term: the node must have a label, with any value.
 func (s Selector) Requires(key string) Selector {
 	out := Selector{terms: append(slices.Clone(s.terms), term{key: key, op: opHas})}
 	slices.SortFunc(out.terms, compareTerms)
@@ -130,7 +130,7 @@ func (s Selector) Requires(key string) Selector {
 	return out
 }
 
-// Wants reports whether the selector has the term for a label with any value.
+// Wants reports whether the selector has the term that requires a label, with any value.
 func (s Selector) Wants(key string) bool {
 	return slices.ContainsFunc(s.terms, func(t term) bool { return t.op == opHas && t.key == key })
 }
@@ -264,7 +264,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// word reads the longest run of runes that satisfy is.
+// word reads the longest run of characters that satisfy is.
 func (p *selectorText) word(is func(rune) bool) string {
 	end := strings.IndexFunc(p.rest(), func(r rune) bool { return !is(r) })
 	if end < 0 {

@@ -45,7 +45,7 @@ type Spec struct {
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
 	MaxFires  int64      `json:"max_fires,omitempty"` // number of due times from Start on
 	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a fixed part of it, see shift
-	Calendars []string   `json:"calendars,omitempty"` // names; all must be open at the due time, before the shift
+	Calendars []string   `json:"calendars,omitempty"` // names; all must be open at the due time before jitter shifts it
 
 	Command  string   `json:"command,omitempty"`  // bash runs it
 	HTTP     *HTTP    `json:"http,omitempty"`     // or a request to send
@@ -93,7 +93,7 @@ func (p *Problems) Add(field string, s problem.Sentence, values ...any) {
 	p.Put(field, s.Of(values...))
 }
 
-// Put adds a problem of a field whose text was made elsewhere.
+// Put adds a problem of a field with a text that the caller has made.
 func (p *Problems) Put(field string, t problem.Text) { *p = append(*p, Problem{field, t}) }
 
 // Wrong returns a single problem of a field.

@@ -6,15 +6,15 @@ import (
 	"errors"
 )
 
-// Stamp says when the bytes of an output from an offset on came, and from which stream.
+// Stamp says when a part of an output came, from the offset At on, and from which stream.
 type Stamp struct {
 	At     int64
 	Millis int64 // since the start of the attempt
 	Stderr bool
 }
 
-// Stamps are the stamps of an output, in order. Bytes before the first stamp came from stdout, or the
-// streams were not read apart, within the first moment of the attempt.
+// Stamps are the stamps of an output, in order. Bytes before the first stamp came in the first moment of the attempt,
+// and from stdout if the streams were read apart.
 type Stamps struct {
 	Apart bool  // stdout and stderr were read apart
 	From  int64 // nothing is known of the bytes before it
@@ -74,11 +74,11 @@ func DecodeStamps(b []byte) (m Stamps, err error) {
 	return m, err
 }
 
-// LineStamp is the stamp of a line and of those after it, until the next one.
+// LineStamp is the stamp of a line and of the lines after it, until the next LineStamp.
 type LineStamp struct {
 	Line   int64 // from 1
 	Millis int64 // when its first byte came; negative if unknown
-	Stderr bool  // some of it came from stderr
+	Stderr bool  // some bytes of the line came from stderr
 }
 
 // LineStamps turns the stamps of bytes into stamps of lines, for one piece after the other.
@@ -92,7 +92,7 @@ type LineStamps struct {
 // NewLineStamps returns the stamps of the lines of an output.
 func NewLineStamps(m Stamps) *LineStamps { return &LineStamps{stamps: m} }
 
-// Of returns the stamps of the lines of the next piece. The first one is that of its first line.
+// Of returns the stamps of the lines of the next piece. The first stamp is for the piece's first line.
 func (l *LineStamps) Of(p Piece) (out []LineStamp) {
 	put := func(m LineStamp) {
 		last := len(out) - 1
@@ -110,7 +110,7 @@ func (l *LineStamps) Of(p Piece) (out []LineStamp) {
 	}
 	state := l.before(p.At)
 	state.Line = p.Line + 1
-	goesOn := l.current.Line == state.Line // with the last line of the piece before
+	goesOn := l.current.Line == state.Line // the piece goes on with the last line of the piece before
 	if goesOn {
 		l.next.Millis, l.next.Stderr = state.Millis, state.Stderr
 		state = l.current
@@ -121,7 +121,7 @@ func (l *LineStamps) Of(p Piece) (out []LineStamp) {
 	put(state)
 
 	line, from := p.Line+1, int64(0)
-	reach := func(to int64) { // goes on to a byte of the piece
+	reach := func(to int64) { // moves on to a byte of the piece, and puts the stamps of the lines up to it
 		n := lineEnds(p.Data[from:to])
 		if from = to; n == 0 {
 			return
@@ -154,7 +154,7 @@ func (l *LineStamps) Of(p Piece) (out []LineStamp) {
 	return out
 }
 
-// before is the state at a byte: that of the last stamp before it.
+// before is the state at a byte: the last stamp before it.
 func (l *LineStamps) before(at int64) LineStamp {
 	switch {
 	case l.passed > 0:

@@ -15,6 +15,6 @@ type Started struct {
 }
 
 // SpawnWindow is the time for spawning an attempt after its due time or, if that is later, its
-// start. It is longer where MySQL is far away. Pausing, editing or deleting a job waits until the
-// windows of its runs have passed.
+// start. The window is longer where MySQL is far away. Pausing, editing or deleting a job waits
+// until the windows of its runs have passed.
 const SpawnWindow = 1_000_000 // microseconds

@@ -8,7 +8,7 @@ import (
 )
 
 // Term is a search key of jobs, such as a label with its value. It is the beginning of a digest,
-// since the text may be long.
+// because the text itself may be long.
 type Term [16]byte
 
 // Constructors of terms. With an app, the term finds jobs of this app only; with "", jobs of all
@@ -58,8 +58,8 @@ type NamePart struct {
 // MaxPart is the length of a name's part in characters.
 const MaxPart = 32
 
-// NameParts lists the parts of a name, one from each of its characters on. The name contains a text
-// of up to MaxPart characters if and only if a part begins with it.
+// NameParts lists the parts of a name, one from each character on. A name contains a text of up to
+// MaxPart characters if and only if one of its parts begins with that text.
 func NameParts(name string) []NamePart {
 	runes := []rune(name)
 	out := make([]NamePart, len(runes))

@@ -49,7 +49,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 
 	for k := clockAt(c.parts[0].loc, lo); ; k.advance() {
 		first, end := max(k.start, lo)+k.offset, min(k.end, hi)+k.offset
-		fresh := max(first, k.seen) // before that it is a second pass, which only some parts count
+		fresh := max(first, k.seen) // before fresh the clock shows a second pass, in which only elapsed parts fire
 		n += c.between(first, min(fresh, end), elapsed) + c.between(fresh, end, all)
 		if k.start >= lo && c.movedTo(&k, first) {
 			n++
@@ -60,7 +60,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 	}
 }
 
-// movedTo reports whether the end of a gap is a due time only because the gap swallowed one.
+// movedTo reports whether the end of a gap is a due time only because the gap swallowed a due time.
 func (c *cronUnion) movedTo(k *clock, first int64) (moved bool) {
 	for _, part := range c.parts {
 		if part.fields.matches(first) {
@@ -71,7 +71,7 @@ func (c *cronUnion) movedTo(k *clock, first int64) (moved bool) {
 	return moved
 }
 
-// between counts the civil times in [from, to) that match any part in some.
+// between counts the civil times in [from, to) that match any of the parts in some.
 func (c *cronUnion) between(from, to int64, some uint32) (n int64) {
 	for some != 0 && from < to {
 		day, second := splitCivil(from)

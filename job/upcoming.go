@@ -77,23 +77,25 @@ type Tally struct {
 	Jobs   int     // jobs with a due time in the range
 	Total  int64   // sum of Counts
 	Left   int     // remaining work, see Add
-	Work   *Work   // budget for walks of the schedules; nil: no bound
+	Work   *Work   // budget for computing the schedules; nil: no bound
 
 	from, to time.Time
 	step     time.Duration
 	known    map[string]*tallied
 }
 
-// tallied caches results for definitions that differ only in jitter or in irrelevant fields.
+// tallied caches the results of one schedule. Definitions share it if they differ only in jitter,
+// or in fields that the schedule does not need.
 type tallied struct {
 	work  *Work    // budget of base; nil: no bound
 	base  Schedule // without jitter; nil: not valid
-	dues  []Micros // of base; nil: closer than steps, or not computed yet
+	dues  []Micros // of base; nil: closer together than steps, or not computed yet
 	since Micros   // where dues begins
 	done  []int64  // counts without jitter; nil: not computed yet
 }
 
-// NewTally makes a tally whose steps begin at from. work limits its work, in computed due times.
+// NewTally makes a tally whose steps begin at from. work is the number of due times that it may
+// compute.
 func NewTally(from time.Time, step time.Duration, steps, work int) *Tally {
 	return &Tally{
 		Counts: make([]int64, steps), Left: work, from: from, to: from.Add(time.Duration(steps) * step), step: step,
@@ -101,15 +103,16 @@ func NewTally(from time.Time, step time.Duration, steps, work int) *Tally {
 	}
 }
 
-// The cost of work, in due times of a cron expression.
+// The cost of work. The unit is one due time of a cron expression.
 const (
-	everyShare = 32 // due times of an interval for one unit
+	everyShare = 32 // due times of an interval that cost one unit
 	parseCost  = 50 // of parsing an expression
 )
 
 // Add counts the due times of a definition. The caller passes the calendars that the definition
-// names. A definition that is not valid has none. Definitions with equal schedules cost little more
-// than one. Add returns false and counts nothing if that would exceed the work left.
+// names. An invalid definition has no due times. Several definitions with equal schedules cost
+// little more than one. Add returns false and counts nothing if the count would exceed the work
+// left.
 func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	k, ok := t.knownOf(s, calendars)
 	if !ok || k.base == nil {
@@ -139,8 +142,8 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	return true
 }
 
-// Schedule returns the schedule of a definition; false if it is not valid, or too much work to
-// read.
+// Schedule returns the schedule of a definition. It returns false if the definition is not valid,
+// or if reading it is too much work.
 func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 	k, ok := t.knownOf(s, calendars)
 	if !ok || k.base == nil {
@@ -152,13 +155,14 @@ func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 	return k.base, true
 }
 
-// knownOf returns the cached results for a definition; false if reading it was too much work.
+// knownOf returns the cached results for a definition. It returns false if reading the definition
+// is too much work.
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	plain := Spec{
 		Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
 		Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires,
 	}
-	if s.Every != 0 || s.At != nil { // each begins at its own time, and is quick to read
+	if s.Every != 0 || s.At != nil { // each job begins at its own time, and is quick to read
 		k := compiled(&plain, calendars)
 		t.bound(k)
 		return k, true
@@ -182,7 +186,7 @@ func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	return k, true
 }
 
-// bound gives a schedule its part of the work.
+// bound gives a schedule its part of the budget Work.
 func (t *Tally) bound(k *tallied) {
 	if t.Work != nil && k.base != nil {
 		k.work = t.Work.Part(JobWork)
@@ -198,7 +202,8 @@ func compiled(s *Spec, calendars []*Calendar) *tallied {
 	return &tallied{base: base}
 }
 
-// count visits each due time or, if due times are closer than the steps, each step.
+// count counts the due times of each step. It visits each due time or, if there are more due times
+// than steps, each step.
 func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 	shift := time.Duration(0)
 	if s.Jitter > 0 {
@@ -270,7 +275,7 @@ func (t *Tally) find(k *tallied, s *Spec, first, last time.Time) bool {
 	}
 }
 
-// pay subtracts the cost of n due times from the work left; false if too little is left.
+// pay subtracts the cost of n due times from the work left. It returns false if too little is left.
 func (t *Tally) pay(s *Spec, n int) bool {
 	if s.Every != 0 && len(s.Calendars) == 0 {
 		n = (n + everyShare - 1) / everyShare

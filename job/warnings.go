@@ -12,7 +12,7 @@ import (
 const warnAhead = 50
 
 // Warnings lists settings that are allowed but hardly intended: policies that contradict the
-// schedule. s is the compiled schedule, now MySQL's clock.
+// schedule. s is the compiled schedule, and now is MySQL's clock.
 func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	var out []problem.Text
 	warn := func(s problem.Sentence, values ...any) { out = append(out, s.Of(values...)) }
@@ -54,8 +54,8 @@ func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	return out
 }
 
-// meets picks the sentence about a due time that finds the one before it still running, and the
-// last values of the sentence.
+// meets picks the sentence for a job whose due times find the run before still executing. more
+// holds the last values of the sentence.
 func (d *Spec) meets(skip, queue, replace problem.Sentence) (s problem.Sentence, more []any) {
 	switch d.Overlap {
 	case OverlapQueue:

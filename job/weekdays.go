@@ -111,8 +111,8 @@ func (o *openHours) word(days weekdays, i int) uint64 {
 	return w
 }
 
-// at reports whether a minute is open on all of the days, and the minute until which that holds, at
-// most 1440.
+// at reports whether a minute is open on all of the days, and until which minute this answer holds,
+// at most 1440.
 func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 	i := minute / 64
 	w := o.word(days, i)

@@ -14,8 +14,8 @@ const (
 	Chinese Language = "zh" // simplified
 )
 
-// LanguageOf picks the first known language in an Accept-Language header. Of the weights only zero
-// counts, because browsers list languages by preference.
+// LanguageOf picks the first known language in an Accept-Language header. Browsers list languages
+// by preference, so only a weight of zero counts.
 func LanguageOf(accept string) Language {
 	for part := range strings.SplitSeq(accept, ",") {
 		tag, weight, _ := strings.Cut(part, ";")
@@ -27,8 +27,8 @@ func LanguageOf(accept string) Language {
 	return English
 }
 
-// tongue speaks a language. Its input is already worked out and the same for every language: a new
-// language is a tongue and a line in tongues.
+// tongue writes schedules in one language. Its input is already worked out and the same for every
+// language. So a new language needs only a tongue and a line in tongues.
 type tongue interface {
 	schedule(w *scheduleWords) string
 }
@@ -298,7 +298,7 @@ func (c *cronFields) daysInWords() dayWords {
 	return w
 }
 
-// date returns the day of the month if that is the only matching day.
+// date returns the day of the month if no other day matches.
 func (d *dayWords) date() (day int, is bool) {
 	if len(d.monthdays) != 1 || d.monthdays[0].first != d.monthdays[0].last || d.nearest != nil || d.last ||
 		d.lastWorkday {

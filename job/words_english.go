@@ -301,7 +301,7 @@ func (e english) duration(d time.Duration) string {
 func (english) instant(t time.Time) string {
 	name := t.Location().String()
 	if name != "UTC" {
-		name = t.Format("-07:00") + " " + name // an hour that occurs twice
+		name = t.Format("-07:00") + " " + name // the offset tells apart an hour that occurs twice
 	}
 	return t.Format("2006-01-02 15:04:05.999999") + " " + name
 }

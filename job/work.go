@@ -10,14 +10,14 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Work is a budget for schedule arithmetic in one request. A stretch of time in which the
-// schedule's calendars neither open nor close costs one unit per calendar, plus one per expression
-// if they are open. Once the budget is spent or the context has ended, every walk of a schedule
-// from On stops at once with a meaningless answer: callers must check Err before they use it. A
-// Work is not safe for concurrent use. A nil Work bounds nothing.
+// Work is a budget for schedule arithmetic in one request. It counts stretches of time in which the
+// schedule's calendars neither open nor close. A stretch costs one unit per calendar, plus one per
+// cron expression if the calendars are open. Once the budget is spent or the context has ended,
+// every schedule from On stops at once with a meaningless answer. So callers must check Err before
+// they use the answer. A Work is not safe for concurrent use. A nil Work bounds nothing.
 type Work struct {
 	ctx    context.Context
-	whole  *Work // units spent here are spent there, too
+	whole  *Work // units spent here count there, too
 	budget int64
 	spent  int64
 	err    error
@@ -35,7 +35,7 @@ const (
 // ErrTooExpensive reports that the budget of a Work was used up.
 var ErrTooExpensive = errors.New("the schedule is too expensive to compute")
 
-// NewWork makes a budget in units, which ends with ctx.
+// NewWork makes a budget in units. It also ends when ctx ends.
 func NewWork(ctx context.Context, units int64) *Work { return &Work{ctx: ctx, budget: units} }
 
 // Part makes a smaller budget within this one.
@@ -82,11 +82,11 @@ func (w *Work) spend(units int64) bool {
 	return w.err == nil
 }
 
-// On returns the schedule with its walks bounded by this work. Once that is spent it has no due
-// time.
+// On returns the schedule with its computing bounded by this work. Once the work is spent, the
+// schedule has no due time.
 func (w *Work) On(s Schedule) Schedule { return worked{w.on(s), w} }
 
-// worked has no due times once its work is spent, because the result of an aborted walk means
+// worked has no due times once its work is spent, because a computation that stopped early means
 // nothing.
 type worked struct {
 	Schedule
@@ -115,7 +115,7 @@ func (w *Work) on(s Schedule) Schedule {
 	case Bounded:
 		s.Schedule = w.on(s.Schedule)
 		if s.counted != nil {
-			s.counted = newTally() // do not share counts of an aborted walk
+			s.counted = newTally() // do not share counts of a computation that stopped early
 		}
 		return s
 	case Filtered:
@@ -126,7 +126,7 @@ func (w *Work) on(s Schedule) Schedule {
 	return s // computes its answer directly
 }
 
-// costOf returns the cost of a look at a schedule, in units.
+// costOf returns the cost of one look at a schedule, in units.
 func costOf(s Schedule) int64 {
 	if u, ok := s.(Union); ok {
 		return int64(len(u))
@@ -178,7 +178,7 @@ func (s *Spec) Affordable(ctx context.Context, now time.Time, calendars []*Calen
 	return s.Explain(err, calendars)
 }
 
-// ErrBusy reports that this process already computes as many schedules as it may.
+// ErrBusy reports that as many requests as allowed already compute schedules in this process.
 var ErrBusy = errors.New("this node is busy computing schedules for others")
 
 // computeWait bounds the wait for a free place in computing.
@@ -193,13 +193,13 @@ func Computing() int { return len(computing) }
 
 // Compute does the schedule arithmetic of a request within a budget. It limits how many requests
 // compute at the same time, and stops when the caller's context ends. It returns the error of do,
-// otherwise that of the work.
+// or else the error of the work.
 func Compute(ctx context.Context, units int64, do func(*Work) error) error {
 	w := NewWork(ctx, units)
 	return w.Turn(func() error { return do(w) })
 }
 
-// Turn is Compute for one part of the request that w was made for.
+// Turn does the same as Compute for one part of the request that w was made for.
 func (w *Work) Turn(do func() error) error {
 	late := time.NewTimer(computeWait)
 	defer late.Stop()

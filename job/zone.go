@@ -14,12 +14,12 @@ import (
 // zones caches results of LoadZone: a few hundred names at most, each read once.
 var zones sync.Map // canonical name → *time.Location
 
-// LoadZone returns the time zone of an IANA name such as Europe/Berlin in any case, of a Windows
-// name, or of a common alias (see zoneAliases); "" means UTC. The location's String is the IANA
-// name. It refuses names whose meaning depends on the machine, because each node must compute the
-// same due times, and abbreviations shared by several zones. The zone's data comes from the system,
-// or from the binary if the system has none. It is read only once. No other function of this
-// package opens a file.
+// LoadZone returns the time zone of a name: an IANA name such as Europe/Berlin in any case, a
+// Windows name, or a common alias (see zoneAliases); "" means UTC. The location's String is the
+// IANA name. LoadZone refuses names whose meaning depends on the machine, because each node must
+// compute the same due times. It also refuses abbreviations that several zones share. The data of a
+// zone comes from the system, or from the binary if the system has none, and is read only once. No
+// other function of this package opens a file.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -57,8 +57,8 @@ func LoadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// canonicalZone returns the IANA name of a zone. It returns an unknown name unchanged, and
-// validation reports it.
+// canonicalZone returns the IANA name of a zone. It returns an unknown name unchanged; validation
+// reports that name.
 func canonicalZone(name string) string {
 	if name == "" {
 		return ""
@@ -73,8 +73,8 @@ func canonicalZone(name string) string {
 const maxZoneName = 64 // bytes
 
 func findZone(name string) (*time.Location, bool) {
-	// These two are second copies that some systems have. The latter counts leap seconds, which we
-	// don't.
+	// posix and right are second copies of the zones that some systems have. The copy in right
+	// counts leap seconds, which we don't.
 	if area, _, _ := strings.Cut(strings.ToLower(name), "/"); area == "posix" || area == "right" {
 		return nil, false
 	}
@@ -123,7 +123,7 @@ var zoneAliases = map[string]string{
 	"Geneva": "Europe/Zurich", "Europe/Geneva": "Europe/Zurich", "Milan": "Europe/Rome", "Europe/Milan": "Europe/Rome", "Barcelona": "Europe/Madrid",
 }
 
-// ambiguousZones are abbreviations that several zones use and the IANA database does not define.
+// ambiguousZones are abbreviations that several zones use. The IANA database does not define them.
 var ambiguousZones = map[string][]string{
 	"cst": {"America/Chicago", "Asia/Shanghai", "America/Havana"},
 	"cdt": {"America/Chicago", "America/Havana"},

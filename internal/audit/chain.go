@@ -11,10 +11,10 @@ import (
 	"go-crontab/sql"
 )
 
-// The audit is chained after the fact. If each change extended the chain in its own transaction,
-// all changes would wait for one row. Instead, one node reads the unchained lines and adds a row of
-// audit_chain for each. Two nodes cannot fork the chain: the primary key refuses the second one's
-// rows.
+// Lines of the audit are chained after they are committed. If each change extended the chain in its
+// own transaction, all changes would wait for one row. Instead, one node reads the unchained lines
+// and adds a row of audit_chain for each. Two nodes cannot fork the chain: the primary key refuses
+// the rows of the second one.
 
 const linkColumns = "c.seq, c.line, c.at, c.hash"
 
@@ -28,10 +28,10 @@ func scanLink(rows *sql.Rows, l *job.Link, more ...any) error {
 	return nil
 }
 
-// linkReach is the largest distance between the numbers of two successive links. Removed links
-// never leave such a gap. But write access to the table allows any number, and a link with the
-// highest number would leave no room for the chain. So links beyond the reach are strays: the chain
-// does not continue from them, and verification reports them.
+// linkReach is the largest distance between the numbers of two successive links. Removing old links
+// never leaves such a gap. But a user with write access to the table can write any number, and a
+// link with the highest number would leave no room for the chain. So links beyond the reach are
+// strays: the chain does not continue from them, and verification reports them.
 const linkReach = 1 << 40
 
 // reach returns the highest number that the link after seq may have.
@@ -50,7 +50,7 @@ func Head(r sql.Reader) (head job.Link, err error) {
 }
 
 // readStrays returns up to limit links that are not part of the chain with the given head. Links
-// that nodes add during the call are within reach, and so not strays.
+// that nodes add during the call are within reach of the head, and so are not strays.
 func readStrays(r sql.Reader, head int64, limit int) (out []job.Link, err error) {
 	err = sql.Each(r, "look for stray links of the audit chain", func(rows *sql.Rows) error {
 		var l job.Link
@@ -67,7 +67,7 @@ func readStrays(r sql.Reader, head int64, limit int) (out []job.Link, err error)
 	return out, err
 }
 
-// firstLink returns the oldest link, or the zero Link. Retention may have removed its line.
+// firstLink returns the oldest link, or the zero Link. The line of this link may have been removed.
 func firstLink(r sql.Reader) (job.Link, error) {
 	return readLink(r, "read base of the audit chain", "WHERE c.seq > 0 ORDER BY c.seq LIMIT 1")
 }
@@ -83,8 +83,8 @@ func linkUpTo(r sql.Reader, seq int64) (job.Link, error) {
 		"WHERE c.seq > 0 AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1", seq)
 }
 
-// linkAfter returns the first link whose line was written after an instant, looking no further than
-// number last. It returns the zero Link if there is no such link.
+// linkAfter returns the first link, up to number last, whose line was written after an instant. It
+// returns the zero Link if there is no such link.
 func linkAfter(r sql.Reader, at job.Micros, last int64) (job.Link, error) {
 	return readLink(r, "find link of the audit chain",
 		"WHERE c.seq > 0 AND c.seq <= ? AND c.at > ? ORDER BY c.seq LIMIT 1", last, int64(at))
@@ -129,11 +129,12 @@ func readChained(r sql.Reader, cond string, args ...any) ([]chainedLine, error) 
 		WHERE `+cond, args...)
 }
 
-// extend adds links after head for the given audit lines, except those that are gone or already
-// chained. It returns the new head, or sql.ErrMoved if another node has added links after head.
+// extend adds links after head for the given audit lines. It leaves out lines that are gone or
+// already chained. It returns the new head, or sql.ErrMoved if another node has added links after
+// head.
 //
 // If we die before the commit, nothing is chained, and the next look finds the lines again. If the
-// reply is lost, the next look finds whether the lines are chained.
+// reply is lost, the next look finds out whether the lines are chained.
 func extend(ctx context.Context, db *sql.DB, head job.Link, ids []int64) (job.Link, error) {
 	list, args := sql.In(nil, ids)
 	var links []job.Link
@@ -206,18 +207,18 @@ func readChain(r sql.Reader, after int64, limit int, fn func(*chainRow) error) e
 		max(after, 0), reach(max(after, 0)), limit)
 }
 
-// dropLines deletes a list of lines, one lookup by primary key for each. With "IN (…)" MySQL would
-// read the whole table if it is not much longer than the list, in spite of the index hint, and wait
-// for locked rows.
+// dropLines deletes a list of lines, with one lookup by primary key for each. With "IN (…)" MySQL
+// would read the whole table if it is not much longer than the list, in spite of the index hint.
+// Then it would wait for locked rows.
 const dropLines = `
 	DELETE t
 	FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) n
 	STRAIGHT_JOIN audit t FORCE INDEX (PRIMARY) ON t.id = n.id`
 
-// Drop removes audit lines from the start of the chain that were written before an instant, and
+// Drop removes audit lines that were written before an instant, from the start of the chain, and
 // returns their number. It removes up to limit lines, or one more. The last removed line keeps its
-// link: its hash is the base for verifying the rest. If two nodes do this at once, only one removes
-// anything.
+// link: the hash of this link is the base for verifying the rest. If two nodes do this at once,
+// only one removes anything.
 func Drop(ctx context.Context, db *sql.DB, before job.Micros, limit int) (removed int, err error) {
 	var old []job.Link
 	err = sql.Each(db.Reader(ctx), "find old audit lines", func(rows *sql.Rows) error {

@@ -14,12 +14,12 @@ import (
 
 // Session is the part of a node's session that a chainer needs.
 type Session interface {
-	Share() (index, of int) // index 0 chains; see session.Session.Share
+	Share() (index, of int) // the node with index 0 chains; see session.Session.Share
 	Fresh() bool            // reports whether the lease is fresh
 	Now() job.Micros        // by MySQL's clock
 }
 
-// ChainerConfig is what a chainer works with.
+// ChainerConfig configures a chainer.
 type ChainerConfig struct {
 	DB      *sql.DB
 	Session Session
@@ -27,13 +27,13 @@ type ChainerConfig struct {
 	Log     *slog.Logger
 }
 
-// Lookout knows what there was a moment ago.
+// Lookout knows facts that one statement has read a moment ago.
 type Lookout interface {
 	LastLine() (id int64, known bool) // id of the latest audit line
 }
 
 // Chainer adds audit lines to the hash chain. The first node of the cluster does this. If two nodes
-// think that they are first, the primary key of the chain lets only one through.
+// think that they are first, the primary key of the chain lets only one of them add links.
 type Chainer struct {
 	ChainerConfig
 
@@ -50,8 +50,8 @@ func NewChainer(cfg ChainerConfig) *Chainer { return &Chainer{ChainerConfig: cfg
 
 const (
 	chainPeriod = time.Second
-	// sweepPeriod is the pause between two sweeps over all lines. A sweep finds lines that the
-	// trail has given up. It costs two index entries per line.
+	// sweepPeriod is the pause between two sweeps over all lines. A sweep finds lines with ids that
+	// the trail no longer looks for. It costs two index entries per line.
 	sweepPeriod = time.Hour
 	// tellPeriod is the pause between two log lines with the head.
 	tellPeriod = time.Hour
@@ -122,7 +122,8 @@ func (c *Chainer) look(ctx context.Context, at time.Time) (more bool, err error)
 		return false, err
 	}
 
-	// No transaction that got an id before such an old line can still commit.
+	// Transactions that got their ids before such an old line have ended by now, so the missing ids
+	// stay missing.
 	if fresh > 0 && lines[len(lines)-1].At.Add(next.Patience) < now {
 		next.Gaps = nil
 	}

@@ -16,8 +16,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Sink receives the copies of audit lines. Write returns when they are handed over, and within a
-// few seconds, unless a file system hangs.
+// Sink receives the copies of audit lines. Write returns when the lines are handed over, within a
+// few seconds unless a file system hangs.
 type Sink interface {
 	// Whole reports whether the sink has room for job definitions.
 	Whole() bool
@@ -25,11 +25,11 @@ type Sink interface {
 	Close() error
 }
 
-// CopierConfig is what a copier works with.
+// CopierConfig configures a copier.
 type CopierConfig struct {
 	DB      *sql.DB
 	Sink    Sink
-	Dir     string                        // folder of the position; "": memory only, and a restart skips lines
+	Dir     string                        // folder for the position; "": only in memory, so a restart skips lines
 	Metrics interface{ AuditLogFailed() } // counts failed tries
 	Log     *slog.Logger
 }
@@ -44,7 +44,7 @@ type Copier struct {
 
 	at     position
 	begun  bool
-	failed bool // the last try failed, and that was logged
+	failed bool // the last try failed, and the failure was logged
 }
 
 // NewCopier returns a copier. The caller runs it.
@@ -60,7 +60,7 @@ type position struct {
 const (
 	copyPeriod = time.Second
 	copyBatch  = 200
-	copyBytes  = 4 << 20 // of a batch, as definitions may be long
+	copyBytes  = 4 << 20 // of a batch, because definitions may be long
 )
 
 // Run copies until ctx ends.
@@ -68,7 +68,7 @@ func (c *Copier) Run(ctx context.Context) error {
 	return loop.Loop{Period: copyPeriod, AtRate: true}.Run(ctx, loop.Each(c.turn))
 }
 
-// turn copies all new lines. It logs by itself.
+// turn copies all new lines. It logs its own errors.
 func (c *Copier) turn(ctx context.Context) error {
 	more, err := c.step(ctx)
 	if ctx.Err() == nil {
@@ -131,8 +131,8 @@ func positionOf(l job.Link) position {
 	return position{l.Seq, hash, l.At}
 }
 
-// begin finds the position at which to continue. After a restore, the chain may not contain the
-// last copied link. Then copying continues with the first line written later.
+// begin finds the position at which to continue. After a restore, the last copied link may be
+// missing from the chain. Then copying continues with the first line that was written later.
 func (c *Copier) begin(ctx context.Context) error {
 	head, err := Head(c.DB.Reader(ctx))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Of selects the lines about a subject: about a job by its id, an app by its name, or the cluster.
+// Of selects the lines about one subject: a job by its id, an app by its name, or the cluster.
 type Of struct {
 	Kind    job.Kind
 	Ref     int64
@@ -26,7 +26,7 @@ func After(r sql.Reader, of Of, at job.Micros) (job.Entry, error) {
 	return near(r, of, "at > ?", "ASC", at)
 }
 
-// near returns the first line in an order that fulfils a condition.
+// near returns the first line, in the given order, that fulfils a condition.
 func near(r sql.Reader, of Of, cond, order string, at job.Micros) (job.Entry, error) {
 	args := []any{of.Kind, of.Ref, int64(at)}
 	cond = "kind = ? AND ref = ? AND " + cond
@@ -78,9 +78,10 @@ type plan struct {
 	each  []read.Condition // one index range for each
 }
 
-// List lists lines, the latest first. A single condition is read from its own index, in the order
-// of the list. With several, the usually most selective one is read, and each row is checked
-// against the others. So a page may end before it is full if few lines match.
+// List lists lines, the latest first. If the filter has one condition, List reads that condition's
+// own index, in the order of the list. If it has several, List reads the index that is usually most
+// selective, and checks each row against the other conditions. So if few lines match, a page may
+// end before it is full.
 func List(r sql.Reader, f Filter) (Page, error) {
 	ways := []plan{
 		{"ref", f.JobID != 0, []read.Condition{read.Where("kind = ? AND ref = ?", job.KindJob, f.JobID)}},
@@ -120,7 +121,8 @@ func List(r sql.Reader, f Filter) (Page, error) {
 		all.All = append(all.All, rangeOf(ways[way].index, one, &f))
 	}
 
-	// With further conditions, read only the places of lines, and then the lines that fit.
+	// With further conditions, first read only the places of lines, and then the whole lines that
+	// fit.
 	if left != nil {
 		fits := read.AllOf(left)
 		all.Columns = read.Where("id, at, "+fits.SQL, fits.Args...)

@@ -56,13 +56,13 @@ func (f *fileSink) open() (err error) {
 	if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		last := make([]byte, 1)
 		_, err := f.file.ReadAt(last, info.Size()-1)
-		f.torn = err == nil && last[0] != '\n' // we died, or the disk was full
+		f.torn = err == nil && last[0] != '\n' // we died while writing, or the disk was full
 	}
 	return nil
 }
 
-// Write appends lines. If the file was renamed or removed, as log rotation does, it creates a new
-// one.
+// Write appends lines. If the file was renamed or removed, as log rotation does, Write creates a
+// new file.
 func (f *fileSink) Write(lines [][]byte) error {
 	if f.file != nil && f.rotated() {
 		f.Close()
@@ -122,7 +122,7 @@ func newSyslog(sockets ...string) (*syslogSink, error) {
 	return s, s.connect()
 }
 
-// Whole returns false, as daemons cut lines longer than a few kilobytes.
+// Whole returns false, because daemons cut lines longer than a few kilobytes.
 func (s *syslogSink) Whole() bool { return false }
 
 func (s *syslogSink) connect() (err error) {
@@ -134,7 +134,7 @@ func (s *syslogSink) connect() (err error) {
 	return fmt.Errorf("audit log: this machine has no syslog: %w", err)
 }
 
-const syslogPriority = 10<<3 | 5 // authpriv, which only administrators read; notice
+const syslogPriority = 10<<3 | 5 // facility authpriv, which only administrators can read, with severity notice
 
 func (s *syslogSink) Write(lines [][]byte) error {
 	if s.conn == nil {

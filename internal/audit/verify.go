@@ -27,7 +27,7 @@ type Verified struct {
 }
 
 const (
-	// maxFaults bounds the faults that one call returns. Continue after the last one for more.
+	// maxFaults bounds the faults that one call returns. To get more, continue after the last one.
 	maxFaults = 50
 	// Kept is the time for which audit lines are kept, unless a program that embeds a node chooses
 	// another.
@@ -56,11 +56,11 @@ func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patien
 		if err != nil || now.Seq == base.Seq {
 			return v, err
 		}
-		// Old lines were removed during the check and look missing: verify again.
+		// Old lines were removed during the check, and now look missing. So verify again.
 	}
 }
 
-// verify is Verify for a known oldest link, base.
+// verify does the same as Verify if the oldest link is base.
 func verify(
 	ctx context.Context, db *sql.DB, base job.Link, after int64, most int, kept, patience time.Duration,
 ) (v Verified, err error) {
@@ -100,7 +100,7 @@ func verify(
 		return v, err
 	}
 	if v.To.Seq > 0 && head.Seq > v.To.Seq {
-		v.Next = v.To.Seq // the chain has grown, or continues after a gap
+		v.Next = v.To.Seq // the chain has grown, or goes on after a gap
 		return v, nil
 	}
 
@@ -122,8 +122,9 @@ func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, er
 }
 
 // judge returns the faults of a link and its line. first is the number of the oldest link. Lines
-// written before old may have been removed, from the start of the chain. The time of writing is
-// taken from the hash: someone with write access to the table could make the link itself look old.
+// written before old may have been removed from the start of the chain. The time of writing is
+// taken from the hash, because someone with write access to the table could make the link itself
+// look old.
 func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	fault := func(format string, args ...any) Fault {
 		return Fault{Seq: r.Seq, Line: r.Line, What: fmt.Sprintf(format, args...)}

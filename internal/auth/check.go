@@ -12,26 +12,26 @@ import (
 )
 
 // Checker asks the identity provider again about signed-in people. If a person has left a group,
-// the role goes too; if the account was closed, the login ends. Every node runs it, apart from
-// requests. A node claims a login by moving its row's check_at forward, so one node checks each
-// login.
+// the person loses the role of that group. If the account was closed, the login ends. Every node
+// runs a Checker. A node claims a login by moving its row's check_at forward, so one node checks
+// each login.
 //
 // Failures:
 //
-//   - The provider is out of reach, or its answer makes no sense: the login goes on, at most to its
-//     end, and is checked again a minute later.
-//   - This node cannot open the data that was sealed with the login: the login goes on, and is
+//   - The provider is out of reach, or its answer makes no sense: the login stays valid, at most
+//     until it expires, and is checked again a minute later.
+//   - This node cannot open the data that was sealed with the login: the login stays valid, and is
 //     checked after another period.
-//   - We die before we asked the provider: another node asks after a minute.
-//   - We die, or MySQL does, after the provider has answered: another node asks again. If the
-//     provider accepts a refresh token only once, it refuses then, and the person has to sign in
+//   - We die before we ask the provider: another node asks after a minute.
+//   - We die, or MySQL fails, after the provider has answered: another node asks again. If the
+//     provider accepts a refresh token only once, it refuses then, and the person must sign in
 //     again.
 type Checker struct {
 	CheckerConfig
 	away bool // the provider did not answer the last request
 }
 
-// CheckerConfig is what a checker works with.
+// CheckerConfig configures a checker.
 type CheckerConfig struct {
 	DB   *sql.DB
 	OIDC *OIDC
@@ -44,8 +44,8 @@ type CheckerConfig struct {
 func NewChecker(cfg CheckerConfig) *Checker { return &Checker{CheckerConfig: cfg} }
 
 const (
-	// checkLease is the time for which a node claims a login, and the pause after the provider did
-	// not answer.
+	// checkLease is the time for which a node claims a login. It is also the pause after a request
+	// that the provider did not answer.
 	checkLease = job.Micros(time.Minute / time.Microsecond)
 	// checksAtOnce is the most logins that one step checks.
 	checksAtOnce = 50
@@ -71,7 +71,7 @@ func (c *Checker) Run(ctx context.Context) error {
 }
 
 // Check asks the provider about the logins that are due. It stops at the first request that the
-// provider does not answer: the others would get no answer either.
+// provider does not answer, because the next ones would get no answer either.
 func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 	due, err := dueLogins(c.DB.Reader(ctx), now, checksAtOnce)
 	if err != nil {
@@ -120,8 +120,8 @@ func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (proce
 	return true, c.write(ctx, l, v, now)
 }
 
-// move moves the next check of a login. It reports whether the login still had the check that l
-// says.
+// move moves the next check of a login. It reports whether the row still had the check time of l:
+// if not, another node checks the login.
 func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bool, err error) {
 	err = c.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
 		mine, err = moveCheck(tx, l, to)
@@ -133,7 +133,7 @@ func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bo
 	return mine, err
 }
 
-// end signs out a person after the provider's refusal.
+// end ends the login of a person whom the provider has refused.
 func (c *Checker) end(ctx context.Context, l *LoginRow, why *Refused) error {
 	c.Log.Info("ended a sign-in", "login", l.ID, "who", l.Who, "reason", why.Why)
 	return c.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {

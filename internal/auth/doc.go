@@ -31,6 +31,6 @@
 //   - The node dies between a change of a token and its answer: the change and its audit line
 //     commit or roll back together. If a token was made but never shown, revoke it and make
 //     another.
-//   - The provider is out of reach, or MySQL's clock was not read yet: there are no new logins by
-//     the provider; other logins go on.
+//   - The provider is out of reach, or MySQL's clock was not read yet: nobody can sign in by the
+//     provider. Other sign-ins work.
 package auth

@@ -20,7 +20,7 @@ type Gate struct {
 	log *slog.Logger
 
 	strangers Strangers     // bounds look-ups of secrets that turn out to be unknown
-	asking    chan struct{} // a slot for each look-up of a secret that is not in known
+	asking    chan struct{} // a place for each look-up of a secret that is not in known
 	refusals  refusals      // audit lines of callers that were not identified
 	forbidden refusals      // audit lines of known callers
 
@@ -38,14 +38,14 @@ type finding struct {
 const (
 	// believed is the time for which reads use a finding. A revocation reaches readers by then.
 	believed = time.Second
-	// noteEvery is the precision of a secret's last use. A finer one would cost a write for each
-	// request.
+	// noteEvery is the precision of the recorded last use of a secret. With a finer one, each
+	// request would cost a write.
 	noteEvery = job.Micros(time.Minute / time.Microsecond)
 	// maxKnown bounds the cached findings. When it is reached the cache is emptied.
 	maxKnown = 4096
 	// maxAsking bounds the concurrent look-ups of unknown secrets. It is less than the burst that
-	// strangers get, so callers with good secrets that arrive together wait for each other and are
-	// not refused.
+	// strangers may use. So callers with good secrets that arrive together wait for each other, and
+	// none is refused.
 	maxAsking = 16
 )
 
@@ -65,7 +65,7 @@ func NewGate(db *sql.DB, log *slog.Logger) *Gate {
 
 // Refused is the error for a secret that is not accepted.
 type Refused struct {
-	Why  string // shown to the caller, who could find it out anyway
+	Why  string // shown to the caller, and no secret from the caller
 	Name string // of the secret's owner, if it is known
 }
 
@@ -76,8 +76,8 @@ type Busy struct{ Wait time.Duration }
 
 func (b *Busy) Error() string { return "too many unknown tokens from this address" }
 
-// ByToken returns the holder of a token. A changing request is always looked up. address is the one
-// that the request came from, now the time of the request.
+// ByToken returns the holder of a token. A changing request is always looked up in the database.
+// address is where the request came from, and now is when it came.
 func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool, now time.Time) (*Principal, error) {
 	if !isSecret(tokenPrefix, token) {
 		return nil, &Refused{Why: "the token is incomplete, or go-crontab did not issue it"}
@@ -85,8 +85,8 @@ func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
 
-// ByLogin returns the principal of a login. A cookie with the key of another login finds nothing:
-// the table has only the hash of the pair.
+// ByLogin returns the principal of a login. If a cookie comes with the key of another login,
+// nothing is found, because the table has only the hash of both together.
 func (g *Gate) ByLogin(
 	ctx context.Context, login Login, address string, changing bool, now time.Time,
 ) (*Principal, error) {
@@ -96,7 +96,7 @@ func (g *Gate) ByLogin(
 	return g.find(ctx, hashOf(login.String()), address, changing, now, g.loginOf)
 }
 
-// lookup finds the principal of a hash. at is the instant of the read by MySQL's clock, used the
+// lookup finds the principal of a hash. at is the instant of the read by MySQL's clock. used is the
 // last use that the row has.
 type lookup func(ctx context.Context, hash Hash) (p *Principal, at, used job.Micros, err error)
 
@@ -116,11 +116,11 @@ func (g *Gate) find(
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		f, known = g.recall(hash) // another request may just have found it
+		f, known = g.recall(hash) // another request may have found it in the meantime
 	}
 
-	// A known secret is looked up even if strangers crowd its address: callers share one address
-	// behind a proxy. After a start no secret is known.
+	// A known secret is looked up even if strangers crowd its address, because behind a proxy all
+	// callers share one address. When a node has just started, it knows no secret.
 	giveBack := func() {}
 	if !known {
 		var wait time.Duration
@@ -221,7 +221,7 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 }
 
 // note writes the last use of a login and its token. A failure does not matter. If two nodes write
-// it, the second one changes nothing.
+// the same use, the second write changes nothing.
 func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address string) {
 	err := g.db.Tx(ctx, func(tx *sql.Tx) error {
 		if p.Login != 0 {
@@ -264,12 +264,12 @@ func (g *Gate) forget(hash Hash) {
 // Expect caches a new login, so that it is looked up even if strangers crowd its address.
 func (g *Gate) Expect(login Login) { g.remember(hashOf(login.String()), finding{}) }
 
-// Forget makes every caller be looked up again. A node calls it after a revocation of its own, so
-// that its user sees the effect at once.
+// Forget makes the next request of every caller look up its secret. A node calls it after it has
+// revoked something, so that its user sees the effect at once.
 func (g *Gate) Forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for hash, f := range g.known { // the secrets stay known, so strangers do not crowd them out
+	for hash, f := range g.known { // the secrets stay known, so strangers cannot keep their callers out
 		f.until = time.Time{}
 		g.known[hash] = f
 	}

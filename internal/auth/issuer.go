@@ -25,9 +25,9 @@ const (
 )
 
 // Issuer makes and revokes tokens and logins in the name of the context's actor. It needs no
-// session, because revoking must work even while a node may change nothing more. A change whose
-// commit is unknown is settled before it is answered. If MySQL stays out of reach the error is
-// sql.Unknown.
+// session, because revoking must work even on a node that has lost its session. If the commit of a
+// change is unknown, Issuer finds out the result before it returns. If MySQL stays out of reach the
+// error is sql.Unknown.
 type Issuer struct {
 	DB   *sql.DB
 	Keys Sealer // seals refresh tokens; nil: the provider is not asked again
@@ -40,7 +40,7 @@ const DefaultLife = 90 * 24 * time.Hour
 type Spec struct {
 	Name string
 	Grant
-	Life    time.Duration // from its creation; zero: Expires counts
+	Life    time.Duration // from its creation; zero: Expires is used
 	Expires job.Micros    // if both are zero the token lives until it is revoked
 }
 
@@ -140,10 +140,11 @@ func revoke(tx *sql.Tx, t *TokenRow, at job.Micros) (*job.Entry, error) {
 const bootstrapName = "bootstrap"
 
 // Bootstrap makes the first token of a cluster: an admin's that does not expire. It returns "" if
-// the first one was made before. With again it makes one all the same and revokes the former: for
+// the first token was made before. With again it makes one nevertheless and revokes the former: for
 // users that have lost all tokens.
 //
-// If we die after the commit, no one knows the token. That is what again is for, too.
+// If we die after the commit, no one knows the token. Then Bootstrap must be called with again,
+// too.
 func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err error) {
 	made := newSecret(tokenPrefix)
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
@@ -193,7 +194,7 @@ func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, a
 	return line, err
 }
 
-// Living reports whether a token would be accepted now as an admin's of all apps.
+// Living reports whether a token would be accepted now as the token of an admin of all apps.
 func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 	if !LooksLikeToken(token) {
 		return false, nil

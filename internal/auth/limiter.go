@@ -16,13 +16,13 @@ type Limiter struct {
 	free map[string]time.Time // when each key will have its full burst again
 }
 
-// Strangers bounds the work that is done for unknown callers. Each bounds an address. Rest is a
-// common reserve for addresses that have used up theirs, as a good caller may share its address
-// with a bad one.
+// Strangers bounds the work that is done for unknown callers. Each bounds the callers of one
+// address. Rest is a common reserve for addresses that have used up their part, because a good
+// caller may share its address with a bad one.
 type Strangers struct{ Each, Rest Limiter }
 
-// Take takes one, or returns the time to wait. The caller calls giveBack if the secret turns out to
-// be good.
+// Take takes one look-up, or returns the time to wait. The caller calls giveBack if the secret
+// turns out to be good.
 func (s *Strangers) Take(address string, now time.Time) (giveBack func(), wait time.Duration, ok bool) {
 	if wait, ok = s.Each.Take(address, now, 0); ok {
 		return func() { s.Each.Give(address) }, 0, true
@@ -33,12 +33,12 @@ func (s *Strangers) Take(address string, now time.Time) (giveBack func(), wait t
 	return nil, wait, false
 }
 
-// maxKeys bounds the memory that a flood of keys takes. When it is reached idle keys are forgotten;
-// if that is not enough, all are. A forgotten key has a full burst, so no caller is kept out.
+// maxKeys bounds the memory that a flood of keys takes. At this number, idle keys are forgotten. If
+// that is not enough, all keys are. A forgotten key has a full burst, so no caller is kept out.
 const maxKeys = 8192
 
-// Take takes one if that needs no wait longer than most. It returns the time to wait before going
-// ahead.
+// Take takes one event if the wait for it is not longer than most. It returns the time to wait
+// before going ahead.
 func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time
 	return wait, true
 }
 
-// Give returns one that was taken.
+// Give gives back an event that was taken.
 func (l *Limiter) Give(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 }
 
 func (l *Limiter) wait(key string, now time.Time) time.Duration {
-	ahead := later(l.free[key], now).Sub(now) + l.Every // the overdraft if one more is taken
+	ahead := later(l.free[key], now).Sub(now) + l.Every // how far ahead of now the key is if one more event is taken
 	return max(0, ahead-time.Duration(l.Burst)*l.Every)
 }
 
@@ -97,8 +97,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// AddressKey returns the key of an address in limiters. For IPv6 it is the /64 network, since the
-// owner of one address there has 2^64.
+// AddressKey returns the key of an address in limiters. For IPv6 it is the /64 network, because the
+// owner of one address usually has the whole network.
 func AddressKey(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {

@@ -12,7 +12,7 @@ type LoginRow struct {
 	ID       int64
 	Hash     [32]byte
 	Who      string
-	TokenID  int64  // zero: Grants counts
+	TokenID  int64  // zero: Grants is used
 	Grants   string // JSON; only of logins by a provider
 	Created  job.Micros
 	Expires  job.Micros
@@ -29,7 +29,7 @@ type LoginRow struct {
 const loginColumns = `l.id, l.hash, l.who, l.token_id, l.grants, l.created, l.expires, l.origin,
 	l.used, l.used_from, l.checked, l.check_at, l.key_id, l.sealed`
 
-// loginWithToken reads logins, the tokens that they were made with, and MySQL's clock.
+// loginWithToken reads logins with the tokens that they were made with, and MySQL's clock.
 const loginWithToken = "SELECT " + loginColumns + ", " + tokenColumns + ", " + sql.Clock + `
 	FROM login l
 	LEFT JOIN api_token t ON t.id = l.token_id AND l.token_id <> 0 `
@@ -148,7 +148,8 @@ func insertLogin(tx *sql.Tx, l *LoginRow) (int64, error) {
 		int64(l.CheckAt), l.Key, l.Sealed)
 }
 
-// useLogin writes the last use of a login, unless the row already has one after the instant unless.
+// useLogin records that a login was used at an instant. It changes nothing if a use after the
+// instant in unless is recorded already.
 func useLogin(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
 	_, err := tx.Exec("record the use of a sign-in",
 		"UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
@@ -157,7 +158,8 @@ func useLogin(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
 }
 
 // moveCheck moves the next check of a login to another instant. It reports whether the row still
-// had the check of l. If several nodes want to check a login, one of the moves succeeds.
+// had the check time of l. If several nodes want to check a login, only one of their moves
+// succeeds.
 func moveCheck(tx *sql.Tx, l *LoginRow, to job.Micros) (bool, error) {
 	n, err := tx.Exec("move check of login",
 		"UPDATE login SET check_at = ? WHERE id = ? AND check_at = ?",
@@ -203,11 +205,11 @@ func deleteLogin(tx *sql.Tx, id int64) (bool, error) {
 	return n > 0, err
 }
 
-// tidyLogins removes expired logins, and the oldest logins of a person beyond the newest keep. It
-// removes at most 200 of either kind per call. This keeps the table small.
+// tidyLogins keeps the table small. It removes expired logins, and a person's oldest logins beyond
+// the newest keep: at most 200 of either kind per call.
 func tidyLogins(tx *sql.Tx, who string, keep int, at job.Micros) error {
 	const batch = 200
-	// Read first, then delete by primary key: deletes over the other indexes would wait for each
+	// Read first, then delete by primary key. Deletes over the other indexes would wait for each
 	// other.
 	ids, err := sql.IDs(tx, "list expired logins",
 		"SELECT id FROM login FORCE INDEX (expires) WHERE expires <= ? LIMIT ?", int64(at), batch)

@@ -13,8 +13,9 @@ import (
 // oldest.
 const maxLogins = 100
 
-// SignIn makes a login for a principal and returns the browser's secrets and the end of the login.
-// A login made with a token has the token's grants and ends with the token, if not earlier.
+// SignIn makes a login for a principal. It returns the browser's secrets and the time at which the
+// login ends. A login made with a token has the token's grants, and ends with the token at the
+// latest.
 func (i Issuer) SignIn(
 	ctx context.Context, p *Principal, life time.Duration,
 ) (login Login, expires job.Micros, err error) {
@@ -51,8 +52,8 @@ func (i Issuer) SignIn(
 	return login, l.Expires, err
 }
 
-// seal seals a renewal into the login's row. Without keys nothing is kept, since MySQL must not
-// have it in clear.
+// seal seals a renewal into the login's row. Without keys nothing is stored, because the refresh
+// token must not be in MySQL unsealed.
 func (i Issuer) seal(l *LoginRow, r *Renewal) error {
 	if i.Keys == nil || r == nil {
 		return nil
@@ -81,14 +82,14 @@ func (i Issuer) EndLogin(ctx context.Context, id int64, may func(*LoginRow) bool
 	return err
 }
 
-// EndLogins ends all logins of a person that may allows, and returns their number. Without any the
-// error is sql.ErrNotFound.
+// EndLogins ends all logins of a person that may allows, and returns their number. If there is
+// none, the error is sql.ErrNotFound.
 func (i Issuer) EndLogins(ctx context.Context, who string, may func(*LoginRow) bool) (int, error) {
 	return i.endLogins(ctx, may, func(tx *sql.Tx) ([]int64, error) { return loginsOf(tx, who) })
 }
 
-// endLogins ends logins, each with its audit line. They end on all nodes with the commit: changing
-// requests look their login up, and reads and streams do so within a second.
+// endLogins ends logins, each with its audit line. They end on all nodes with the commit: requests
+// that change something look their login up, and reads and streams do so within a second.
 func (i Issuer) endLogins(
 	ctx context.Context, may func(*LoginRow) bool, which func(*sql.Tx) ([]int64, error),
 ) (n int, err error) {

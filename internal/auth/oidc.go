@@ -25,8 +25,9 @@ type OIDCConfig struct {
 	ClientSecret string   // "" for a public client; PKCE is always used
 	PublicURL    string   // of the cluster for browsers, such as https://cron.example.com
 	Scopes       []string // besides openid, profile and email
-	GroupsClaim  string   // default groups; a.b means the member b of the object a
-	// default: a verified email address, or preferred_username or sub with the issuer's host
+	GroupsClaim  string   // claim with the groups, default groups; a.b means the member b of the object a
+	// The claim with the name. Default: a verified email address, or preferred_username or sub with
+	// the issuer's host.
 	NameClaim string
 	Roles     RoleMap
 	Now       func() time.Time // MySQL's clock
@@ -124,7 +125,8 @@ func (p *ProviderError) Unwrap() error { return p.Err }
 // be checked.
 var ErrNoClock = errors.New("MySQL's clock has not been read yet")
 
-// Origin returns the URL of the cluster for browsers. The provider sends them back to no other.
+// Origin returns the URL of the cluster for browsers. The provider sends browsers back only to this
+// URL.
 func (o *OIDC) Origin() string { return o.cfg.PublicURL }
 
 // Reach asks the provider for its settings, as the first sign-in does. An error means that nobody
@@ -141,8 +143,8 @@ func (o *OIDC) Discovered() bool {
 	return o.provider != nil
 }
 
-// Begin returns the URL to send a browser to, and the flow, which its page keeps until the provider
-// sends it back.
+// Begin returns the URL to send a browser to, and the flow: secrets that the page keeps until the
+// provider sends the browser back.
 func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	client, _, err := o.client(ctx)
 	if err != nil {
@@ -174,9 +176,9 @@ func CheckFlow(flow, state string) error {
 	return nil
 }
 
-// Finish exchanges the provider's code for a principal. flow is the one that Begin returned.
-// Refused means that this person cannot sign in, ProviderError that the provider did not work,
-// ErrNoClock that it is too early.
+// Finish exchanges the provider's code for a principal. flow is the flow that Begin returned.
+// Refused means that this person cannot sign in, ProviderError that the provider did not work, and
+// ErrNoClock that the node has not read MySQL's clock yet.
 func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal, error) {
 	if err := CheckFlow(flow, state); err != nil {
 		return nil, err
@@ -227,7 +229,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 		return nil, &ProviderError{err}
 	}
 
-	// A token for several applications names the one that asked for it.
+	// A token for several applications names the application that asked for it.
 	if azp, present := claims["azp"]; present && azp != o.cfg.ClientID {
 		return nil, &Refused{Why: "the identity provider's ID token was issued for another application"}
 	}
@@ -249,8 +251,8 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	return p, nil
 }
 
-// groupsOf returns a person's groups: from the ID token's claims or, if they have none, from the
-// provider's user info. there is false if neither has the claim of groups.
+// groupsOf returns a person's groups: from the ID token's claims, or from the provider's user info
+// if the claims have none. there is false if neither has the claim of groups.
 func (o *OIDC) groupsOf(
 	ctx context.Context, provider *oidc.Provider, token *oauth2.Token, claims map[string]any, subject string,
 ) (groups []string, there bool, err error) {
@@ -277,7 +279,7 @@ func (o *OIDC) groupsOf(
 }
 
 // within returns the time until the next check: the period, or half the life of the refresh token
-// if that is shorter. Many providers state this life, and drop sessions that do not renew in time.
+// if that is shorter. Many providers tell this life, and end a session that is not renewed in time.
 func (o *OIDC) within(token *oauth2.Token) time.Duration {
 	seconds, _ := token.Extra("refresh_expires_in").(float64)
 	if seconds <= 0 || seconds > time.Hour.Seconds()*24*365 {
@@ -287,7 +289,8 @@ func (o *OIDC) within(token *oauth2.Token) time.Duration {
 	return min(o.cfg.Recheck, max(half, leastRecheck))
 }
 
-// leastRecheck keeps a node from asking the provider all the time.
+// leastRecheck bounds how often a login is checked, so that a node does not ask the provider all
+// the time.
 const leastRecheck = 10 * time.Second
 
 // Vouched is the provider's answer to a check.
@@ -311,7 +314,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 		return nil, &Refused{Why: "the identity provider no longer confirms the sign-in: invalid_grant"}
 	}
 	if err != nil {
-		return nil, &ProviderError{err} // also if our own settings are wrong: the person is not signed out for that
+		return nil, &ProviderError{err} // also if our own settings are wrong: that must not sign out the person
 	}
 
 	var claims map[string]any
@@ -347,12 +350,13 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	return v, nil
 }
 
-// client returns the client of the provider, which it discovers at the first success.
+// client returns the client of the provider. The first call that succeeds discovers the provider's
+// settings.
 func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	o.mu.Lock()
 	provider := o.provider
 	o.mu.Unlock()
-	if provider == nil { // several may do it at once, so that none waits for one that hangs
+	if provider == nil { // several calls may discover at once, so that none waits for one that hangs
 		found, err := oidc.NewProvider(oidc.ClientContext(ctx, o.http), o.cfg.Issuer)
 		if err != nil {
 			return nil, nil, &ProviderError{err}
@@ -404,8 +408,8 @@ func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	return name
 }
 
-// textsAt returns the texts of a claim, which is a list or a single text. Dots in path are part of
-// a claim's name if there is such a claim, and otherwise lead into objects.
+// textsAt returns the texts of a claim, which is a list or a single text. If no claim has path as
+// its name, the dots in path lead into objects.
 func textsAt(claims map[string]any, path string) (texts []string, there bool) {
 	v, there := claims[path]
 	if !there {

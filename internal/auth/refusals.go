@@ -11,7 +11,7 @@ import (
 )
 
 // refusals bounds the audit lines of refused requests, for each address or name and for all
-// together. A line has the number of refusals before it that got no line.
+// together. A line says how many refusals before it got no line.
 type refusals struct {
 	each, all Limiter
 
@@ -19,20 +19,20 @@ type refusals struct {
 	silent map[string]int // refusals without a line, by address or name
 }
 
-// newStrangers is for callers that were not identified: one line a minute for each address.
+// newStrangers returns the bounds for callers that were not identified: one line a minute for each
+// address.
 func newStrangers() refusals {
 	return refusals{each: Limiter{Every: time.Minute, Burst: 1}, all: Limiter{Every: 10 * time.Second, Burst: 30}}
 }
 
-// newForbidden is for known callers that lack the permission for a request. They have a bound of
-// their own, which strangers cannot use up, and some lines at once, as each may be about another
-// request.
+// newForbidden returns the bounds for known callers that lack the permission for a request.
+// Strangers cannot use up these bounds. A caller may get some lines at once, because each line may
+// be about another request.
 func newForbidden() refusals {
 	return refusals{each: Limiter{Every: time.Minute, Burst: 10}, all: Limiter{Every: 10 * time.Second, Burst: 60}}
 }
 
-// due reports whether a refusal gets an audit line, and the number of refusals before it that got
-// none.
+// due reports whether a refusal gets an audit line, and how many refusals before it got none.
 func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 }
 
 // Refuse writes an audit line about a caller that was not accepted, unless its address has used up
-// its lines. An error is only logged: the request is refused anyway.
+// its lines. If the write fails, that is only logged, because the request is refused anyway.
 func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 	origin := job.ActorOf(ctx).Origin
 	silent, due := g.refusals.due(AddressKey(origin), now)
@@ -67,8 +67,9 @@ func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 	})
 }
 
-// Forbid writes an audit line about a known caller that asked for more than it may do, unless there
-// are enough such lines. p is nil if the request was refused before its caller was looked up.
+// Forbid writes an audit line about a known caller that asked for more than it may do, unless
+// enough such lines were written lately. p is nil if the request was refused before its caller was
+// looked up.
 func (g *Gate) Forbid(ctx context.Context, p *Principal, route, why string, now time.Time) {
 	line := &job.Entry{
 		Actor: job.Actor{Who: job.Anonymous, Origin: job.ActorOf(ctx).Origin}, Kind: KindRequest, Name: route,
@@ -96,8 +97,8 @@ func folded(why string, silent int, whose string) string {
 	return fmt.Sprintf("%s; %d more were refused since the last line of this %s", why, silent, whose)
 }
 
-// noteRefusal writes the audit line of a refusal. If we die before, there is no line, and nothing
-// was changed either.
+// noteRefusal writes the audit line of a refusal. If we die before the commit, there is no line,
+// but the refused request has changed nothing either.
 func (g *Gate) noteRefusal(ctx context.Context, line *job.Entry) {
 	line.Action = ActionRefuse
 	err := g.db.Tx(ctx, func(tx *sql.Tx) (err error) {

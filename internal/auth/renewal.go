@@ -11,17 +11,17 @@ import (
 type Renewal struct {
 	Subject string        `json:"subject"`
 	Refresh string        `json:"refresh"` // the person's refresh token, a secret
-	Within  time.Duration `json:"-"`       // time from now to the next check
+	Within  time.Duration `json:"-"`       // time until the next check
 }
 
 // String hides the secret wherever a renewal gets printed.
 func (r *Renewal) String() string { return "a renewal" }
 
-// GoString is String.
+// GoString does the same as String.
 func (r *Renewal) GoString() string { return r.String() }
 
-// Sealer encrypts data that nodes must read and the database must not show. The text about is
-// sealed with it, so data that was sealed for one login does not open for another.
+// Sealer encrypts data that nodes must read and the database must not show. A text sealed with
+// about opens only with the same about, so the data of one login does not open for another.
 type Sealer interface {
 	Seal(about string, text []byte) (key string, sealed []byte, err error)
 	Open(about, key string, sealed []byte) (text []byte, err error)

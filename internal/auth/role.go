@@ -69,7 +69,7 @@ func (g Grant) String() string {
 // MaxApps is the most apps that one grant can name.
 const MaxApps = 100
 
-// Check checks the apps of a grant. An empty name is no app.
+// Check checks the apps of a grant. An empty name is not an app.
 func (g *Grant) Check() error {
 	if g.Apps != nil && len(g.Apps) == 0 {
 		return problem.Errorf(problem.NoApps)
@@ -120,21 +120,22 @@ func (p *Principal) Role() Role {
 	return role
 }
 
-// May reports whether the principal has at least a role in all apps.
+// May reports whether the principal has the role need, or a higher one, in all apps.
 func (p *Principal) May(need Role) bool {
 	return need > None && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Role >= need && g.Apps == nil })
 }
 
-// MayIn reports whether the principal has at least a role in an app.
+// MayIn reports whether the principal has the role need, or a higher one, in an app.
 func (p *Principal) MayIn(need Role, app string) bool {
 	return need > None && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Role >= need && g.covers(app) })
 }
 
-// Sees lists the apps that the principal may read. nil means all apps; no app is an empty list that
-// is not nil.
+// Sees lists the apps that the principal may read. nil means all apps. An empty list that is not
+// nil means no app.
 func (p *Principal) Sees() []string { return p.In(Viewer) }
 
-// In lists the apps where the principal has at least a role. The result is like that of Sees.
+// In lists the apps where the principal has the role need, or a higher one. nil means all apps, as
+// in Sees.
 func (p *Principal) In(need Role) []string {
 	apps := []string{}
 	for _, g := range p.Grants {
@@ -163,8 +164,8 @@ func (p *Principal) String() string {
 	return p.Name + " (" + strings.Join(grants, "; ") + ")"
 }
 
-// Key identifies a principal, also among others of the same name. A browser that signed in with a
-// token has the key of the token's holder.
+// Key identifies a principal, even if others have the same name. A browser that signed in with a
+// token has the same key as the token's holder.
 func (p *Principal) Key() string {
 	if p.Token != 0 {
 		return fmt.Sprintf("%s %q %d", p.Kind, p.Name, p.Token)

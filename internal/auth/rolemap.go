@@ -55,7 +55,8 @@ func (m RoleMap) Add(list string) error {
 	return nil
 }
 
-// grants returns the grants of a person in these groups, without grants that another one includes.
+// grants returns the grants of a person in these groups. It leaves out a grant that another grant
+// includes.
 func (m RoleMap) grants(groups []string) (out []Grant) {
 	var all []Grant
 	for _, group := range groups {

@@ -18,10 +18,10 @@ import (
 //
 //	gocrontab_ + 43 digits + 6 digits        [0-9A-Za-z], so that a double click selects everything
 //
-// The database has only its SHA-256. A slow hash protects secrets that can be guessed. 256 random
-// bits cannot, and a slow hash would cost every request, also a stranger's, some 10 ms of CPU. The
-// row is found by an index on the hash: the time of that look-up reveals something about hashes,
-// but nothing about tokens.
+// The database has only the SHA-256 of a token. A slow hash is for secrets that can be guessed, and
+// nobody can guess 256 random bits. It would cost every request, also a stranger's, some 10 ms of
+// CPU. The row is found by an index on the hash: the time of that look-up reveals something about
+// hashes, but nothing about tokens.
 const (
 	tokenPrefix = "gocrontab_"
 	loginPrefix = "gclogin_" // of the cookie of a signed-in browser
@@ -99,8 +99,8 @@ func LooksLikeToken(s string) bool { return isSecret(tokenPrefix, s) }
 
 const maxName = 64
 
-// CheckName checks the name of a token. The audit names the token's holder by it, so it must differ
-// from the names of other actors. Names of people have an @, which is not allowed here.
+// CheckName checks the name of a token. The audit calls the token's holder by this name, so it must
+// differ from the names of other actors. Names of people have an @, which is not allowed here.
 func CheckName(name string) error {
 	const letters = digits + "_.-/"
 	switch {

@@ -138,7 +138,7 @@ func lockTokenWhere(tx *sql.Tx, cond string, args ...any) (t TokenRow, err error
 }
 
 // revokeToken ends a token that the transaction has locked. It also deletes the logins that were
-// made with it, which are of no more use.
+// made with the token, because they are useless now.
 func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
 	if _, err := tx.Exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1",
 		int64(at), id); err != nil {
@@ -148,7 +148,8 @@ func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
 	return err
 }
 
-// useToken writes the last use of a token, unless the row already has one after the instant unless.
+// useToken records that a token was used at an instant. It changes nothing if a use after the
+// instant in unless is recorded already.
 func useToken(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
 	_, err := tx.Exec("record the use of a token",
 		"UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
@@ -156,7 +157,7 @@ func useToken(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
 	return err
 }
 
-// once marks for good that a step which happens once per cluster is done. It reports whether this
+// once marks for good that a step was done which happens once per cluster. It reports whether this
 // call was the first. A concurrent call waits for the commit of the other.
 func once(tx *sql.Tx, what string, at job.Micros) (first bool, err error) {
 	_, err = tx.Exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what,

@@ -16,25 +16,25 @@ const MaxSize = 1 << 20
 
 // Options control how a crontab is read.
 type Options struct {
-	Name   string  // name of the file, a label of its jobs; empty: no label
+	Name   string  // name of the file, which becomes a label of its jobs; empty: no label
 	System bool    // a system crontab: each line has a user after its times
 	App    string  // of the jobs; empty: the default app
 	User   *string // user of the commands, empty for the node's user; nil: from the file
 	Zone   string  // IANA time zone of the schedules until a line sets CRON_TZ; empty: UTC
 	Skip   []int   // lines to skip
 
-	File     string            // name of a file in /etc/cron.d, which begins the names of the jobs; empty: none
+	File     string            // name of a file in /etc/cron.d; the names of the jobs begin with it; empty: none
 	Selector string            // of the jobs; empty: any node
 	Labels   map[string]string // of the jobs, besides the name of the file
 	Timeout  job.Duration      // of the jobs; zero: none
 
-	Most int // maximum of jobs, notes and refusals each; 0: unlimited
+	Most int // most jobs, notes and refusals, each; 0: unlimited
 }
 
 // Note is a message about a line. Line 0 is the whole file.
 type Note struct {
 	Line  int
-	Field string // of the job, or the variable, that it is about; the message begins with it; "": none
+	Field string // field of the job, or variable, that the message begins with; "": none
 	problem.Text
 }
 
@@ -61,7 +61,7 @@ type Names struct {
 	number map[string]int // last number appended to a name
 }
 
-// Check returns what is wrong with the fields that all jobs get, as job.Problems.
+// Check returns what is wrong with the options that all jobs get, as job.Problems.
 func (o *Options) Check() error {
 	s := job.Spec{Schedule: "@daily", Command: "true", Selector: o.Selector, Labels: o.Labels, Timeout: o.Timeout}
 	if _, taken := o.Labels[fileLabel]; taken {
@@ -115,7 +115,7 @@ type parser struct {
 	delay    job.Duration
 	comments []string // directly above the line
 	returns  bool     // some lines end in a carriage return
-	anacron  bool     // some lines are anacron's; then @monthly with a number and a name is, too
+	anacron  bool     // some lines are anacron's; then @monthly with a number and a name is one, too
 	gaps     map[string][]gap
 }
 
@@ -127,7 +127,8 @@ func (p *parser) refuse(line int, s problem.Sentence, values ...any) {
 	p.out.Refused = append(p.out.Refused, Note{Line: line, Text: s.Of(values...)})
 }
 
-// refuseFor refuses a line for an error. Of several problems with fields of its job the first gives the code.
+// refuseFor refuses a line for an error. If its job has several problems with fields, the note has
+// the code of the first.
 func (p *parser) refuseFor(line int, err error) {
 	n := Note{Line: line, Text: problem.Of(err)}
 	var wrong job.Problems

@@ -11,8 +11,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// someday is the time at which defaults are filled in. The defaults of crontab jobs do not depend
-// on it.
+// someday is the time for filling in defaults. The defaults of crontab jobs do not depend on it.
 var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // entry reads a line with a schedule and a command.
@@ -115,8 +114,8 @@ func (p *parser) command(e *Entry, text string) error {
 	return nil
 }
 
-// systemdFolder exists on machines that systemd runs. Debian's packages have timers there, and let their
-// crontabs do nothing.
+// systemdFolder exists on machines that systemd runs. On them Debian's packages use timers, and
+// their crontab lines do nothing.
 const systemdFolder = "/run/systemd/system"
 
 // randomSleep matches commands that sleep for a random time, in the shell, Perl or Python.
@@ -147,8 +146,8 @@ func quote(s string) string {
 // splitPercent separates a command from its input as cron does. The first percent sign ends the
 // command, and further ones are line breaks. A backslash escapes a percent sign.
 //
-// In the command, two backslashes are both kept, and a percent sign after them still ends it. In
-// the input, the last backslash counts.
+// In the command, two backslashes are both kept, and a percent sign after them still ends the
+// command. In the input, a backslash directly before a percent sign always escapes it.
 func splitPercent(text string) (command, stdin string, hasStdin bool) {
 	var b strings.Builder
 	escaped := false
@@ -185,7 +184,7 @@ func splitPercent(text string) (command, stdin string, hasStdin bool) {
 	return b.String(), input(text[rest:]), true
 }
 
-// input converts the text after the first percent sign to the command's input. It ends in a line
+// input converts the text after the first percent sign to the command's input, which ends in a line
 // break.
 func input(text string) string {
 	var b strings.Builder
@@ -240,7 +239,7 @@ func description(comments []string) string {
 	}
 
 	if len(out) > maxComment {
-		return "" // too long for a comment on a single line
+		return "" // too long to be about a single line
 	}
 
 	s := strings.Join(out, "\n")

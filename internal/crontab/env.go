@@ -26,7 +26,7 @@ func assignment(line string) (name, value string, ok bool) {
 	rest = strings.TrimLeft(rest, " \t")
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
 		value, rest, ok = quotedWord(rest, nil)
-		return name, value, ok && strings.TrimLeft(rest, " \t") == "" // otherwise not an assignment for cron either
+		return name, value, ok && strings.TrimLeft(rest, " \t") == "" // otherwise cron sees no assignment here either
 	}
 	return name, strings.TrimRight(rest, " \t"), true
 }

@@ -24,7 +24,7 @@ func (n *Names) next(file string, s *job.Spec) string {
 		name = "job"
 	}
 
-	// A program that the file is named after needs no second name.
+	// If the program has the same name as the file, the job needs no second name.
 	if file = slug(file, 40); file != "" && name != file && !strings.HasPrefix(name, file+"-") {
 		name = file + "-" + name
 	}
@@ -71,8 +71,8 @@ func slug(s string, most int) string {
 	return strings.Trim(b.String(), "-.:")
 }
 
-// prefixWords are words that may precede the main program, with the number of their arguments
-// without options.
+// prefixWords are words that may precede the main program, with the number of arguments that they
+// take besides options.
 var prefixWords = map[string]int{
 	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0,
 	"stdbuf": 0, "command": 0, "builtin": 0,
@@ -111,7 +111,7 @@ func called(command string, depth int) (program string, arguments []string) {
 				if program, rest = called(what, depth+1); program != "" {
 					return program, rest
 				}
-				continue // only a preparation
+				continue // the text only prepares something
 			}
 			if what != "" {
 				return bare(what), rest
@@ -175,8 +175,8 @@ func notOptions(words []string) (out []string) {
 	return out[:min(len(out), 4)]
 }
 
-// mainWords removes words that precede the program. It returns nil if the part only tests or
-// prepares something.
+// mainWords removes words that precede the program. It returns nil if the words only test or
+// prepare something.
 func mainWords(words []string) []string {
 	for len(words) > 0 {
 		first := path.Base(words[0])

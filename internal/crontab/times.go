@@ -57,8 +57,8 @@ var kinds = [5]struct {
 	first, last int
 }{{"minute", 0, 59}, {"hour", 0, 23}, {"day-of-month", 1, 31}, {"month", 1, 12}, {"day-of-week", 0, 7}}
 
-// anacrons matches lines of anacrontabs. A name in place of the day of the month identifies such a
-// line. After a macro, only the other lines of the file tell.
+// anacrons matches lines of anacrontabs. Such a line has a name in place of the day of the month.
+// If a line begins with a macro, only the other lines of the file show whether it is anacron's.
 var anacrons = regexp.MustCompile(`^(?:\d+|(@[a-z]+))[ \t]+\d+[ \t]+[A-Za-z][A-Za-z0-9_.-]+[ \t]+\S`)
 
 var (
@@ -88,7 +88,7 @@ func (p *parser) field(e *Entry, i int, text, line string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// pick chooses a value of a~b, always the same for the same line.
+// pick chooses a value of a~b. It always chooses the same value for the same line.
 func pick(i int, m []string, seed string) (string, error) {
 	k := kinds[i]
 	first, last := k.first, k.last
@@ -134,8 +134,8 @@ func narrow(i int, m []string, item string) string {
 }
 
 // bothDays handles lines that restrict both day fields. In cron, a day must match both fields if
-// one of them begins with *, otherwise either. Here */2 is a value like any other, so either would
-// match.
+// one of them begins with *. Otherwise it must match either. In our expressions it must always
+// match either, even with */2.
 func bothDays(e *Entry, fields *[5]string, starred bool) error {
 	dom, dow := fields[2], fields[4]
 	if !starred || dom == "*" || dow == "*" {
@@ -165,8 +165,8 @@ func bothDays(e *Entry, fields *[5]string, starred bool) error {
 	return problem.Errorf(problem.CrontabBothDays, dom, dow)
 }
 
-// members lists the values that match a day field, in a month that begins on a Sunday and has 28
-// days, or in a week.
+// members lists the values that match a day field in an example: a month that begins on a Sunday
+// and has 28 days, or a week.
 func members(field string, i int) (out []int) {
 	probe := [5]string{"0", "0", "*", "*", "*"}
 	probe[i] = field

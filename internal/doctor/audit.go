@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// manyLinks is the number of latest links that the doctor verifies. go-crontab audit verify
+	// manyLinks is the number of latest links that the doctor verifies. The command audit verify
 	// checks all.
 	manyLinks = 5000
 	// chainedBy is the time after which an unchained line is reported.
 	chainedBy = 5 * time.Minute
-	// farLine is an id that no cluster reaches.
+	// farLine is an id that no cluster reaches by normal use.
 	farLine = 1 << 62
-	// removedBy is the time after which expired lines are reported. Running migrate at each upgrade
-	// is usually enough.
+	// removedBy is how long expired lines may stay before they are reported. Usually it is enough
+	// that each upgrade runs migrate, which removes them.
 	removedBy = 90 * 24 * time.Hour
 )
 
@@ -87,11 +87,11 @@ func (x *exam) unchained() error {
 		return nil
 	}
 
-	return nil // no node has been alive long enough
+	return nil // no node has been alive long enough to chain the lines
 }
 
-// farLine reports an audit line with an id so high that the server has few ids left, or none.
-// Without ids no change is possible.
+// farLine reports an audit line whose id is so high that the server has few ids left, or none.
+// Without ids no line can be written, and so no change is possible.
 func (x *exam) farLine() error {
 	newest, err := newestLine(x.db.Reader(x.ctx))
 	if err != nil || newest <= farLine {
@@ -135,7 +135,7 @@ func (x *exam) oldLines() error {
 func day(at job.Micros) string { return at.Time().UTC().Format(time.DateOnly) }
 
 // unchainedLines returns the ids of up to limit unchained audit lines that were written before an
-// instant. It looks at the newest ids only.
+// instant. It looks only at the lines with the newest ids.
 func unchainedLines(r sql.Reader, before job.Micros, newest, limit int) ([]int64, error) {
 	return sql.IDs(r, "look for unchained audit lines", `SELECT a.id
 		FROM audit a FORCE INDEX (PRIMARY)

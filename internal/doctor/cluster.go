@@ -172,7 +172,7 @@ func versions(x *exam) error {
 func zoneRules(x *exam) error {
 	byRules, froms := map[string][]string{}, map[string]string{}
 	for _, s := range x.live() {
-		if s.Zones != "" { // nodes of older versions do not report it
+		if s.Zones != "" { // nodes of older versions do not report their time zone data
 			byRules[s.Zones], froms[s.Zones] = append(byRules[s.Zones], s.Node), s.ZonesFrom
 		}
 	}
@@ -259,7 +259,7 @@ func stuck(x *exam) error {
 			Jobs: jobsOfRuns(orphans),
 		}
 		severity := Error
-		if live { // the reaper needs some time
+		if live { // the reaper needs some time to end these runs
 			severity, f.Fix = Notice, "Nodes take them over within "+(x.expiry+10*time.Second).String()+
 				". If this finding stays, the logs of the nodes say why."
 		}
@@ -364,7 +364,7 @@ func days(d time.Duration) string {
 	return fmt.Sprintf("%d hours", int(d/time.Hour))
 }
 
-// troubled reports the troubles of one kind. The finding f has what they have in common.
+// troubled reports the troubles of one kind. The finding f holds the text that they share.
 func (x *exam) troubled(event job.AlertEvent, severity Severity, f Finding) error {
 	found, err := x.db.Troubles(x.ctx, x.now)
 	for _, t := range found {
@@ -412,7 +412,7 @@ func backup(x *exam) error {
 	})
 }
 
-// alerting reports a cluster in which no rule sends anything to anybody.
+// alerting reports a cluster in which no rule sends alerts to anybody.
 func alerting(x *exam) error {
 	on, err := alert.Sends(x.db.Reader(x.ctx))
 	if err == nil && !on {

@@ -1,6 +1,7 @@
 package doctor
 
-// Code says what was found, where the check alone does not. Codes are for programs and do not change.
+// Code names what a check has found, if the check can find several things. Codes are for programs
+// and do not change.
 type Code string
 
 // The codes.
@@ -53,7 +54,8 @@ const (
 	StateFolderFull      Code = "state_folder_full"
 )
 
-// codes are all there are, in the order of their checks. A check that finds one thing only has none.
+// codes lists all codes in the order of their checks. A check that can find only one thing has no
+// code.
 var codes = []struct {
 	check string
 	code  Code

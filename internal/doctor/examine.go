@@ -20,15 +20,15 @@ type Patient struct {
 	Machine *Machine // nil: no machine is examined
 }
 
-// exam is an examination. Shared facts are read before the checks; a check reads the facts that
-// only it needs.
+// exam is an examination. Facts that several checks share are read before the checks. A fact that
+// only one check needs is read by that check.
 type exam struct {
 	ctx     context.Context
 	db      *read.DB
 	machine *Machine
 
 	now      job.Micros
-	began    time.Time // the instant now by this machine's clock
+	began    time.Time // the time of this machine's clock at the instant now
 	version  string
 	maria    bool
 	vars     map[string]string
@@ -40,7 +40,7 @@ type exam struct {
 	most     int // job definitions that a check reads
 
 	at       *check // the running check
-	saw      string // result of the running check, to replace about in the report
+	saw      string // what the running check saw; the report shows it in place of about
 	findings []Finding
 }
 
@@ -52,12 +52,13 @@ type check struct {
 	run   func(*exam) error
 }
 
-// skip is the reason why a check cannot look, as an error.
+// skip is an error with the reason why a check cannot look.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// manyDefinitions is the number of job definitions that a check reads, which takes some seconds.
+// manyDefinitions is the most job definitions that a check reads. Reading so many takes some
+// seconds.
 const manyDefinitions = 200_000
 
 // Examine runs all checks. It returns an error only if MySQL does not answer at all, or if ctx
@@ -125,7 +126,8 @@ func (x *exam) excuse(err error) string {
 	return err.Error()
 }
 
-// looked is the result of a check that reads definitions: a skip if it could not read all.
+// looked returns the error of a check that reads definitions: a skip if it could not read all of
+// them.
 func (x *exam) looked(all bool) error {
 	if all {
 		return nil

@@ -59,7 +59,7 @@ func historySize(x *exam) error {
 // presetKeep is the retention of a new cluster.
 var presetKeep = job.Keep{Age: job.Duration(2160 * time.Hour), Failures: job.Duration(8760 * time.Hour)}
 
-// tighter returns a rule that keeps half as much.
+// tighter returns a rule that keeps about half as much as r.
 func tighter(r job.Retention) job.Retention {
 	switch {
 	case r.Age > 0:
@@ -78,8 +78,7 @@ func tighter(r job.Retention) job.Retention {
 	return r
 }
 
-// setRule returns the command that replaces the rule of an app, or of the cluster (""), by this
-// one.
+// setRule returns the command that sets the rule of an app, or of the cluster (""), to r.
 func setRule(app string, r job.Retention) string {
 	command := "go-crontab retention set"
 	if app != "" {

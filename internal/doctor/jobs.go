@@ -67,7 +67,7 @@ func unbegun(x *exam) error {
 	all, err := x.db.Spells(x.ctx, x.most, func(s read.JobSpell) (bool, error) {
 		switch {
 		case s.Unbegun && len(never) < enough:
-			begun, err := x.db.AnyBegun(x.ctx, s.ID) // a run that is still executing has not ended
+			begun, err := x.db.AnyBegun(x.ctx, s.ID) // count a run that still executes: it has begun, but not ended
 			if err != nil {
 				return false, err
 			}
@@ -152,7 +152,7 @@ func herds(x *exam) error {
 
 	found, err := x.db.Herds(x.ctx, x.now.Add(25*time.Hour), max(100, slots), 5)
 	for _, h := range found {
-		if len(h.Some) == 0 { // the jobs have been planned since
+		if len(h.Some) == 0 { // the jobs have been planned in the meantime
 			continue
 		}
 		x.found(Notice, Finding{

@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql"
 )
 
-// promise begins the explanation of lost commits.
+// promise begins each explanation of lost commits.
 const promise = "Nodes know from MySQL's commits which due times have started. "
 
 func version(x *exam) error {
@@ -171,7 +171,7 @@ func limits(x *exam) error {
 }
 
 // connectionsOfNode is the most connections of a node: three pools of 8, 8 and 3, and one for its
-// beats. When the node is dead, its guard opens one.
+// beats. When the node is dead, its guard opens one connection.
 const connectionsOfNode = 20
 
 func connections(x *exam) error {
@@ -265,7 +265,7 @@ func replication(x *exam) error {
 	return err
 }
 
-// semiSync checks a primary that should answer commits only when a replica has them.
+// semiSync checks a primary on which commits should wait until a replica has them.
 func (x *exam) semiSync(prefix string) {
 	if strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
 		x.found(Notice, Finding{
@@ -307,8 +307,8 @@ func (x *exam) replicas() (int, error) {
 }
 
 // makeSemiSync describes how to make replication semi-synchronous, and returns the statements in
-// the right order. A primary that waits before its replicas answer stops all commits until its
-// timeout.
+// the right order: replicas first. A primary that waits before its replicas can answer stops all
+// commits until its timeout.
 func (x *exam) makeSemiSync() (fix string, statements []string) {
 	primary, replica, io := "master", "slave", "SLAVE"
 	if !x.maria && !x.older(8, 0, 26) {

@@ -15,7 +15,7 @@ const (
 	Unknown Severity = "unknown" // the check could not look
 	OK      Severity = "ok"
 	Notice  Severity = "notice"  // worth knowing, but nothing is wrong
-	Warning Severity = "warning" // will cause trouble, or does so for some jobs
+	Warning Severity = "warning" // will cause trouble, or already does so for some jobs
 	Error   Severity = "error"   // the promise does not hold, or the cluster does not work
 )
 
@@ -40,7 +40,7 @@ const (
 // Finding is a problem that a check has found.
 type Finding struct {
 	Check    string
-	Code     Code // "" if its check finds one thing only
+	Code     Code // "" if its check can find only one thing
 	Area     Area
 	Severity Severity
 	Seen     string   // the problem
@@ -62,9 +62,9 @@ type Job struct {
 type Checked struct {
 	ID       string
 	Area     Area
-	About    string // the property that holds if nothing is found; it may then include the amount checked
+	About    string // the property that the check confirms if it finds nothing; it may then include the amount checked
 	Severity Severity
-	Skipped  string // why it could not look
+	Skipped  string // why the check could not look
 }
 
 // Report is the result of an examination.

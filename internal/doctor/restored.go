@@ -8,7 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// restored reports the pause that sql.AcceptRestore puts a restored database into.
+// restored reports that the cluster is still paused since its database was restored. See
+// sql.AcceptRestore.
 func restored(x *exam) error {
 	stops, err := trip.Stops(x.db.Reader(x.ctx))
 	for _, p := range stops {

@@ -35,8 +35,8 @@ func schema(x *exam) error {
 			Commands: migrateCommand,
 		})
 	case have > want:
-		// While a cluster is upgraded, a newer schema may accept older programs, as when a node
-		// joins.
+		// During an upgrade a newer schema may still accept programs of the older version. The same
+		// rule decides when a node joins.
 		if lets, err := x.db.LetsIn(x.ctx, want); err != nil {
 			return err
 		} else if lets {

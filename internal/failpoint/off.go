@@ -6,10 +6,11 @@ package failpoint
 // program need it.
 func Reads(variable string) bool { return false }
 
-// Here is a point.
+// Here is a point. It does nothing in this build.
 func Here(when, what string) {}
 
-// Trail has the statements that a transaction has written.
+// Trail does nothing in this build. In the other it holds the statements that a transaction has
+// sent.
 type Trail struct{}
 
 // Before is a point before a statement.

@@ -24,7 +24,7 @@ func Reads(variable string) bool { return variable == Variable || variable == Lo
 
 var (
 	name string
-	left int // passes until the end
+	left int // passes until this process kills itself
 	log  *os.File
 
 	mu     sync.Mutex
@@ -73,15 +73,15 @@ func Here(when, what string) {
 		return
 	}
 
-	for { // other goroutines may still run for a moment, as with any kill; this one goes no further
+	for { // other goroutines may still run for a moment, as with any kill; this goroutine goes no further
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 }
 
-// Trail has the statements that a transaction has written.
+// Trail holds the names of the statements that a transaction has sent.
 type Trail struct{ written []string }
 
-// Before is a point before a statement.
+// Before is a point before a statement is sent.
 func (t *Trail) Before(what string) {
 	Here("before", what)
 	if !slices.Contains(t.written, what) {
@@ -89,14 +89,14 @@ func (t *Trail) Before(what string) {
 	}
 }
 
-// Commit has a point for each statement of the transaction, before COMMIT.
+// Commit is a point for each statement of the transaction, before COMMIT.
 func (t *Trail) Commit() {
 	for _, what := range t.written {
 		Here("commit", what)
 	}
 }
 
-// Committed has a point for each statement of the transaction, after COMMIT.
+// Committed is a point for each statement of the transaction, after COMMIT.
 func (t *Trail) Committed() {
 	for _, what := range t.written {
 		Here("committed", what)

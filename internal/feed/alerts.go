@@ -11,8 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// alertsAtOnce bounds the firing alerts, the latest first, and the new alerts that are read at
-// once.
+// alertsAtOnce bounds how many firing alerts are read at once, the latest first, and how many new
+// ones.
 const alertsAtOnce = 1000
 
 // lookAtAlerts finds alerts that were raised, silenced or ended. Only one node at a time writes
@@ -70,7 +70,8 @@ func (r *reader) lookAtAlerts(ctx context.Context, out *[]Event) error {
 	return nil
 }
 
-// ofAlert returns the event of an alert. Readers of any app see open alerts.
+// ofAlert returns the event of an alert. Readers of any app may see an open alert, see
+// FiredRow.Open.
 func ofAlert(a *alert.FiredRow, action string, at job.Micros) Event {
 	id := fmt.Sprintf("f%d-%s", a.ID, action)
 	if action == Silenced {

@@ -6,16 +6,16 @@
 //	session │
 //	backfill┘
 //
-// Nothing is written for it. The reader reads the rows that the trip of a run and the audit leave,
-// at the ends of indexes and without locks. Without listeners there is no reader.
+// Nothing is written for the feed. The reader reads rows that runs and changes leave anyway: at the
+// ends of indexes, and without locks. Without listeners there is no reader.
 //
 // Ids are assigned when rows are inserted, but rows become visible when their transactions commit.
 // So an id may be seen before a smaller one. A trail remembers the missing ids, and the reader
-// looks for each until no transaction can still commit it (see internal/trail). Thus a reader
-// reports everything, and reports it once.
+// looks for each of them until no transaction can still commit it (see internal/trail). So a reader
+// reports every change exactly once.
 //
-// A listener holds no events, only a place in the ring. If it returns after the ring has moved past
-// that place, it must reload everything. So a slow listener costs nothing and delays no other.
+// A listener holds no events, only a place in the ring. If the ring has dropped the events at that
+// place, the listener must reload everything. So a slow listener costs nothing and delays no other.
 //
 // While the database is away, the reader tries again, and then continues where it was. If there is
 // too much to read by then, listeners must reload everything.

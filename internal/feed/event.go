@@ -19,7 +19,7 @@ const (
 	KindNode     Kind = "node"
 	KindBackfill Kind = "backfill"
 	KindAlert    Kind = "alert"
-	KindChange   Kind = "change" // of something not listed here
+	KindChange   Kind = "change" // a change of a thing that has no kind above
 	KindReload   Kind = "reload" // some events were not reported
 )
 
@@ -44,7 +44,7 @@ type Event struct {
 	At     job.Micros
 	Action string
 	App    string // "" if it belongs to no app
-	Open   bool   // it belongs to no app, and readers of any app may see it
+	Open   bool   // it belongs to no app, but readers of any app may see it
 	JobID  int64
 	Job    string
 	Name   string // of a node, or of the changed thing

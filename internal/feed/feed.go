@@ -23,8 +23,8 @@ const (
 	ringEvents = 4096
 	ringBytes  = 8 << 20
 
-	// overlap is repeated to a listener that comes from another node: events of this time before
-	// the listener's last event. The readers of two nodes do not look at the same moment.
+	// overlap is how far before a listener's last event it continues if it comes from another node.
+	// It needs that because the readers of two nodes do not look at the same moment.
 	overlap = 5 * time.Second
 )
 
@@ -58,11 +58,11 @@ type ring struct {
 	first  int64            // number of the first event
 	bytes  int              // estimated memory of the events
 	byID   map[string]int64 // numbers of events
-	began  time.Time        // no event since then is missing, except dropped ones
+	began  time.Time        // all events since then were added; the oldest may have been dropped
 	news   chan struct{}    // closed when events are added
 }
 
-// entry is an event in the ring.
+// entry is an event in the ring, with the time at which it came.
 type entry struct {
 	Event
 	came time.Time
@@ -146,7 +146,8 @@ func (f *Feed) Listen(ctx context.Context, after string) (l *Listener, resumed b
 	return l, resumed, nil
 }
 
-// resumeAt returns the number of the event after a message, which this node or another one sent.
+// resumeAt returns the number of the event after a message. This node or another node sent the
+// message.
 func (r *ring) resumeAt(after string) (int64, bool) {
 	id, place, _ := strings.Cut(after, ".")
 	epoch, number, _ := strings.Cut(place, "-")
@@ -155,7 +156,7 @@ func (r *ring) resumeAt(after string) (int64, bool) {
 		return n + 1, n+1 >= r.first && n < r.next()
 	}
 
-	// A message of another node: start a bit earlier.
+	// A message of another node: start a bit before its event.
 	n, ok := r.byID[id]
 	if !ok || id == "" {
 		return 0, false
@@ -168,21 +169,20 @@ func (r *ring) resumeAt(after string) (int64, bool) {
 	for n > r.first && !r.events[n-r.first-1].came.Before(since) {
 		n--
 	}
-	if n == r.first && r.first > 0 { // events just before may have been dropped
+	if n == r.first && r.first > 0 { // the events just before may have been dropped
 		return 0, false
 	}
 	return n, true
 }
 
-// Told is an event with the id of its message. Listen resumes by that id.
+// Told is an event with the id of its message. Listen resumes after this id.
 type Told struct {
 	Event
 	Place string
 }
 
 // Next returns up to most events since the last call, and a channel that is closed when there are
-// more. If the ring has moved past the listener, missed is the number of events that are lost to
-// it.
+// more. If the ring has dropped events that the listener did not get, missed is their number.
 func (l *Listener) Next(most int) (events []Told, missed int64, news <-chan struct{}) {
 	l.f.mu.Lock()
 	defer l.f.mu.Unlock()
@@ -190,7 +190,7 @@ func (l *Listener) Next(most int) (events []Told, missed int64, news <-chan stru
 
 	if l.place < r.first {
 		missed = r.first - l.place
-		l.place = r.next() // a listener that reloads everything has no use for the remaining events
+		l.place = r.next() // the listener reloads everything, so it does not need the remaining events
 		return nil, missed, r.news
 	}
 
@@ -245,7 +245,8 @@ func (f *Feed) Listeners() (n int, reading bool) {
 	return f.listeners, f.stop != nil
 }
 
-// retire forgets the reader, unless there are listeners and it is not forced.
+// retire forgets the reader, unless there are listeners. With force it forgets the reader in any
+// case.
 func (f *Feed) retire(force bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -262,7 +263,7 @@ func (f *Feed) retire(force bool) bool {
 func (f *Feed) run(ctx context.Context, done, anchored chan struct{}) {
 	defer close(done)
 	r := newReader(f.db, f.clock)
-	alone := time.Time{} // start of the time without a listener; zero: there are some
+	alone := time.Time{} // since when there has been no listener; zero: there are some
 	begun, failures := false, 0
 
 	for {

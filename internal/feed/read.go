@@ -26,12 +26,12 @@ const (
 	executing  = 50_000 // executing runs read at once
 	backfills  = 200
 	rarely     = 2      // sessions, backfills and alerts are read at every second look
-	startAhead = 10_000 // audit lines before the latest, at which a new trail starts
-	endsAhead  = 1000   // the same for transactions that ended runs
+	startAhead = 10_000 // how far before the latest audit line a new trail starts
+	endsAhead  = 1000   // the same for the rows of ended runs
 	manyNames  = 20_000
 )
 
-// reader reads the changes since its last look. One goroutine uses it.
+// reader reads the changes since its last look. Only one goroutine uses it.
 type reader struct {
 	db    *read.DB
 	clock func() job.Micros // MySQL's clock
@@ -54,8 +54,9 @@ func newReader(db *read.DB, clock func() job.Micros) *reader {
 	return &reader{db: db, clock: clock, names: map[int64]read.JobName{}}
 }
 
-// anchor finds the starting point: everything that commits from now on is reported. Slightly older
-// ids may belong to transactions that have not committed yet, so the trails start a bit earlier.
+// anchor finds the starting point: everything that commits from now on is reported. Slightly
+// smaller ids may belong to transactions that have not committed yet, so the trails start a bit
+// before the latest ids.
 func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	lastEnding, lastLine, err := r.db.LastIDs(ctx)
 	if err != nil {
@@ -134,8 +135,8 @@ func ids[T any](rows []T, id func(T) int64) []int64 {
 	return out
 }
 
-// look returns the events since the last look. If it fails, it returns the events found until then.
-// The next look finds only the rest.
+// look returns the events since the last look. If it fails, it returns the events found so far, and
+// the next look finds only the rest.
 func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	var out []Event
 	counts := map[int64]*Count{}
@@ -179,7 +180,7 @@ func (r *reader) look(ctx context.Context, now time.Time) ([]Event, error) {
 	return out, err
 }
 
-// lateIDs is the reason to reload after a trail gave up ids.
+// lateIDs is the reason to reload when a trail stops looking for missing ids.
 const lateIDs = "too many transactions were open at once"
 
 // lookAtEnds finds ended runs.
@@ -240,7 +241,7 @@ func notesOf(endings []read.Ending) []trip.Note {
 	return out
 }
 
-// count returns the count of a job, which it adds if need be.
+// count returns the count of a job. It adds an empty count for a new job.
 func (r *reader) count(counts map[int64]*Count, id int64) *Count {
 	c := counts[id]
 	if c == nil {
@@ -398,7 +399,7 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 		now[b.ID] = b.Updated
 	}
 
-	// New backfills may have ended before they were seen running.
+	// New backfills may have ended before a look saw them running.
 	fresh, err := r.db.BackfillsAfter(ctx, r.backfill, backfills)
 	if err != nil {
 		return err
@@ -411,7 +412,7 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 		}
 	}
 
-	// Backfills that ran at the last look and do not run now.
+	// These backfills ran at the last look and do not run now.
 	for id := range r.backfills {
 		if _, runs := now[id]; !runs {
 			b, err := trip.BackfillOf(r.db.Reader(ctx), id)

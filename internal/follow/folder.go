@@ -76,11 +76,11 @@ func (f *Folder) Run(ctx context.Context) error {
 		}))
 }
 
-// step reads the folder once, and applies its content if the previous read found the same. now is
-// the node's own clock and serves for intervals only.
+// step reads the folder once. It applies the content if the previous read found the same content.
+// now is the node's own clock and only serves to measure intervals.
 func (f *Folder) step(ctx context.Context, now time.Time) {
 	defer func() {
-		if r := recover(); r != nil { // a file must not end the node
+		if r := recover(); r != nil { // a bad file must not stop the node
 			f.say(slog.LevelError, "panic while applying the folder", "panic", r)
 		}
 	}()
@@ -161,7 +161,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		f.logChanges(&done)
 	}
 
-	// If we die here, the first read after a restart records it.
+	// If we die here, the state is recorded by the first read after a restart.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
 		f.lastTried = ""
 		f.Log.Warn("cannot record the state of the folder, trying again", "folder", f.Path, "error", err)
@@ -178,8 +178,8 @@ func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied,
 	done, err := e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
 	var conflicts job.Conflicts
 
-	// The files require versions that do not exist. Only a change of the files or of the jobs
-	// solves that.
+	// The files require versions of jobs that the cluster does not have. Trying again is useless
+	// until the files or the jobs change.
 	if errors.As(err, &conflicts) {
 		err = job.Problems(conflicts)
 	}
@@ -194,7 +194,7 @@ func (f *Folder) say(level slog.Level, message, key string, value any) {
 	}
 }
 
-// logChanges logs the changes, or that the folder is applied again after a failure.
+// logChanges logs the changes. After a failure it also logs that the folder is applied again.
 func (f *Folder) logChanges(done *job.Applied) {
 	count := map[job.Applying]int{}
 	for _, o := range done.Objects() {

@@ -14,17 +14,17 @@
 //
 // # Shared memory, not messages
 //
-// The guard needs a few words for each attempt, written when the attempt starts and ends. In shared
-// memory they are up to date at the instant of a kill -9, none is in transit, no slow reader delays
-// the node, and an idle guard costs nothing however many attempts start. A new guard gets the same
-// memory and so knows the running attempts. The pipe carries only its end, and bytes that wake the
-// guard.
+// The guard needs a few words of memory for each attempt, written when the attempt starts and ends.
+// Shared memory is up to date at the instant of a kill -9, and no data is in transit. No slow
+// reader delays the node, and an idle guard costs nothing however many attempts start. A new guard
+// gets the same memory and so knows the running attempts. The pipe carries only bytes that wake the
+// guard, and its closing shows the node's end.
 //
 // The DSN is not in that memory. In the first instants of a guard, before it has protected itself,
-// a process of the node's own user can read its memory, and such a process can cause a first
-// instant at any time by killing the guard. So the node sends the DSN through a socket, after the
-// guard's first look. A socket cannot be opened through /proc/PID/fd, and the DSN stays in it until
-// the guard buries the session.
+// a process of the node's own user can read its memory. Such a process can cause a first instant at
+// any time by killing the guard. So the node sends the DSN through a socket, after the guard's
+// first look. A socket cannot be opened through /proc/PID/fd, and the DSN stays in it until the
+// guard buries the session: it deletes the session's row.
 //
 // # A seat
 //
@@ -35,29 +35,30 @@
 //
 // If the node dies after a fork and before it writes the process group, the group is unknown. The
 // guard still finds every process whose environment it can read: until its exec, the child holds
-// the pipe open like its parent. So when the pipe closes, each child has either ended or become a
-// program with the launch in its environment.
+// the pipe open like its parent. So when the pipe closes, each child has either ended, or become a
+// program with the launch (here the id of the run) in its environment.
 //
-// A node that was stopped and goes on can begin nothing, except for a seat that was inside: an
-// attempt that takes a seat later checks the lease after that, and finds it stale.
+// A node that was stopped and goes on can begin nothing in a seat that it takes later: it checks
+// the lease after it takes the seat, and finds the lease stale. Only in a seat that was inside
+// already can it begin something.
 //
 // # Processes of a command
 //
 // If a command has a cgroup, every process in it is the command's. Otherwise its processes are the
-// members of its process group, the processes with the launch of a taken seat in their environment,
-// and, recursively, their children, sessions and groups. Without cgroups, a process escapes if it
-// has cleared its environment, left its group and session, and lost its parent, all before the
-// guard's first look. A process that an ended attempt left running on purpose (setsid) is left
-// alone.
+// members of its process group, and the processes with the launch of a taken seat in their
+// environment. The children of these processes, and the members of their sessions and groups, are
+// the command's, too. Without cgroups, a process escapes if it has cleared its environment, left
+// its group and session, and lost its parent, all before the guard's first look. A process that an
+// ended attempt left running on purpose (setsid) is left alone.
 //
 // A guard can read environments only of its own user's processes, unless it has CAP_SYS_PTRACE, as
 // root has. So the environment does not help where a node that is not root runs commands as another
 // user. There, without a cgroup, a process escapes if it has left its group and session and lost
-// its parent. So does a command if the node dies after the fork and before it writes the process
-// group. systemd and containers kill these processes with the node.
+// its parent. A command also escapes if the node dies after the fork and before it writes the
+// process group. systemd and containers kill these processes with the node.
 //
 // The guard identifies processes by number and start time, and signals them by pidfd or process
-// group. It does not signal a number that another process has by now.
+// group. If another process has the number by now, the guard does not signal it.
 //
 // # When it acts
 //
@@ -91,9 +92,10 @@
 //
 // # Access
 //
-// Commands inherit neither the memory nor the pipe. The guard has a session of its own, ignores the
-// signals that are sent to groups, and is not dumpable, which closes its memory and descriptors to
-// its own user. The node's copy of the memory is protected by [Conceal]. But a command of the
-// node's own user can send SIGKILL to both, as to any process of that user. Where the system allows
-// tracing, it can also attach to a guard in its first instants. So run commands as another user.
+// Commands inherit neither the memory nor the pipe. The guard has a session of its own and ignores
+// the signals that are sent to groups. It is not dumpable, so other processes of its user cannot
+// open its memory and descriptors. The node's copy of the memory is protected by [Conceal]. But a
+// command of the node's own user can send SIGKILL to both, as to any process of that user. Where
+// the system allows tracing, it can also attach to a guard in its first instants. So run commands
+// as another user.
 package guard

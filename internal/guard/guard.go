@@ -30,14 +30,14 @@ type Config struct {
 	JSON   bool          // format of the guard's log on this process's standard error; false: text
 	Log    *slog.Logger  // of this process
 
-	WakeClaimer, WakeStarter loop.Wake // there is a guard: work that a missing one had held up goes on
+	WakeClaimer, WakeStarter loop.Wake // raised when a new guard is ready, so that held-up work goes on
 }
 
 // Protected is the session that a guard guards.
 type Protected struct {
 	Session string
-	Marker  string        // the start of the variable in the environment of its commands, up to the run's id
-	Cgroups string        // the common start of the folders of its cgroups, "" for none
+	Marker  string        // the start of a variable in the environment of its commands; the run's id follows
+	Cgroups string        // the common start of the paths of its cgroups, "" for none
 	Age     time.Duration // since the last good beat was sent
 	Lease   Lease
 }
@@ -54,7 +54,7 @@ type Guard struct {
 	lease  Lease // of the protected session
 	memory *memory
 	file   *os.File
-	limit  time.Duration // a guard that has not looked for this time counts as dead
+	limit  time.Duration // a guard that has not looked for so long counts as dead
 
 	pid    atomic.Int64
 	hasDSN atomic.Bool // the guard has the DSN, so it can bury
@@ -76,7 +76,7 @@ func New(cfg Config) (*Guard, error) {
 		g.vacant = append(g.vacant, &Seat{g, i, &g.memory.seats[i]})
 	}
 
-	runtime.AddCleanup(g, unshare, b) // seats point to g, so none is in use any more
+	runtime.AddCleanup(g, unshare, b) // seats point to g, so no seat is in use any more
 	return g, nil
 }
 
@@ -108,7 +108,7 @@ const (
 	longLife   = 10 * time.Second
 )
 
-// Run keeps a guard process until ctx ends. The last one ends by itself: at once after Over,
+// Run keeps a guard process until ctx ends. The last process ends by itself: at once after Over,
 // otherwise when it has done its work.
 func (g *Guard) Run(ctx context.Context) error {
 	defer g.file.Close()
@@ -143,8 +143,8 @@ var (
 	errLate  = errors.New("the guard did not start in time")
 )
 
-// keep starts a guard and watches it until it has ended. When ctx ends it closes the pipe, which
-// the guard sees.
+// keep starts a guard and watches it until it has ended. When ctx ends, keep closes the pipe, and
+// the guard sees that.
 func (g *Guard) keep(ctx context.Context) error {
 	g.memory.looked.Store(0)
 	ended, cmd, socket, err := g.start()
@@ -153,7 +153,7 @@ func (g *Guard) keep(ctx context.Context) error {
 	}
 	defer g.letGo()
 
-	defer socket.Close() // the DSN stays in the guard's end
+	defer socket.Close() // the DSN stays in the guard's end of the socket
 	kill := func(why error) error {
 		_ = cmd.Process.Kill()
 		<-ended
@@ -207,18 +207,18 @@ func (g *Guard) keep(ctx context.Context) error {
 	}
 }
 
-// lookAgain is the number of looks at a guard in the time after which it counts as dead.
+// lookAgain is how many times the node looks at a silent guard before the guard counts as dead.
 const lookAgain = 20
 
 // whileStarting is the factor by which the node looks more often until the guard is ready. No
-// attempt begins before.
+// attempt begins before that.
 const whileStarting = 10
 
-// sendDSN sends the DSN to a guard that has looked at its lease, and so has protected itself
+// sendDSN sends the DSN to a guard that has looked at its lease. Such a guard has protected itself
 // before.
 //
-// No attempt begins under this guard before. If the node dies now, the guard kills attempts of an
-// earlier guard, but cannot bury the session: peers take over when it expires.
+// No attempt begins under this guard before it has the DSN. If the node dies now, the guard kills
+// attempts of an earlier guard, but cannot bury the session: peers take over when it expires.
 func (g *Guard) sendDSN(socket *os.File) error {
 	if _, err := socket.WriteString(g.cfg.DSN); err != nil {
 		return fmt.Errorf("send the DSN to the guard: %w", err)
@@ -227,8 +227,8 @@ func (g *Guard) sendDSN(socket *os.File) error {
 	return nil
 }
 
-// start starts a guard. ended gets its exit. socket is the node's end of the connection for the
-// DSN.
+// start starts a guard. ended gets its exit error. socket is the node's end of the connection for
+// the DSN.
 func (g *Guard) start() (ended chan error, _ *exec.Cmd, socket *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -282,7 +282,7 @@ func (g *Guard) part(ended <-chan error) error {
 	}
 	select {
 	case <-ended:
-	case <-time.After(g.limit): // it is stopped or gets no CPU, and has no work left either
+	case <-time.After(g.limit): // the guard is stopped or gets no CPU, but has no work left
 	}
 	return nil
 }
@@ -311,13 +311,14 @@ func (g *Guard) Renewed(sent time.Duration) { g.memory.sent.Store(int64(sent)) }
 func (g *Guard) Lapsed() bool { return g.memory.lapsed.Load() != 0 }
 
 // Stopping tells the guard that the node stops and is about to kill its commands. The node still
-// owns its session, so handlers have time while the lease lasts. It waits for the guard like Lost.
+// owns its session, so handlers have time while the lease lasts. Stopping waits for the guard like
+// Lost.
 func (g *Guard) Stopping() { g.toKill(stopping) }
 
 // Lost tells the guard that the session is lost, before the node kills its commands for that. It
 // waits up to 200 ms for the guard to see which processes belong to the commands, while their
-// parents live. From now on seats that are left stay taken, as processes outside their process
-// groups must still be killed.
+// parents live. From now on a seat stays taken when its attempt leaves it, because processes
+// outside the process groups must still be killed.
 func (g *Guard) Lost() { g.toKill(losing) }
 
 func (g *Guard) toKill(phase int64) {
@@ -327,7 +328,7 @@ func (g *Guard) toKill(phase int64) {
 	}
 }
 
-// noteTime bounds the wait for the guard's look around. noteLook is the pause between checks.
+// noteTime bounds this wait for the guard. noteLook is the pause between checks.
 const (
 	noteTime = 200 * time.Millisecond
 	noteLook = time.Millisecond
@@ -360,8 +361,9 @@ func (g *Guard) nudge() {
 // sweepLook is the pause between checks whether the guard is done.
 const sweepLook = 5 * time.Millisecond
 
-// Sweep makes the guard kill all that is left of the session's commands, after Lost and after the
-// node has killed its own processes. It returns when none lives, or an error when ctx ends before.
+// Sweep makes the guard kill all that is left of the session's commands. Call it after Lost, when
+// the node has killed its own processes. It returns when no process lives, or an error when ctx
+// ends before.
 func (g *Guard) Sweep(ctx context.Context) error {
 	g.become(emptied)
 	for g.memory.swept.Load() == 0 {
@@ -381,8 +383,8 @@ type Seat struct {
 	*seatMemory
 }
 
-// Enter takes a seat for the launch of a run. It returns nil if no seat is free. inside means that
-// the node itself will do the work.
+// Enter takes a seat for an attempt. launch is the id of its run. It returns nil if no seat is
+// free. inside means that the node itself will do the work.
 func (g *Guard) Enter(launch int64, inside bool) *Seat {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -398,15 +400,15 @@ func (g *Guard) Enter(launch int64, inside bool) *Seat {
 		s.inside.Store(working)
 	}
 
-	s.launch.Store(launch) // last, so that the guard sees only complete seats
+	s.launch.Store(launch) // last, so that the guard never sees a half-written seat
 	if used := int64(s.i) + 1; used > g.memory.used.Load() {
 		g.memory.used.Store(used)
 	}
 	return s
 }
 
-// Inside says whether the node may now be forking. The caller checks the lease for the last time
-// after that.
+// Inside says whether the node may be forking from now on. The caller checks the lease for the last
+// time after Inside(true).
 func (s *Seat) Inside(yes bool) {
 	if !yes {
 		s.inside.Store(nothing)
@@ -428,11 +430,11 @@ func (s *Seat) Forked(pgid int) {
 func (s *Seat) Empty() { s.pgid.Store(0) }
 
 // Signalled reports whether the guard has signalled the process group while its leader lived. If
-// so, the attempt was cut off, whatever its result. Call it before Leave.
+// so, the attempt was cut off, whatever its result says. Call it before Leave.
 func (s *Seat) Signalled() bool { l := s.launch.Load(); return l != 0 && s.signalled.Load() == l }
 
 // Leave says that none of the attempt's processes lives. After the session was lost the seat stays
-// taken, and the guard checks that itself.
+// taken, because the guard checks for such processes itself.
 func (s *Seat) Leave() {
 	s.inside.Store(nothing)
 	if s.g.memory.phase.Load() != inForce || s.g.memory.lapsed.Load() != 0 {

@@ -50,7 +50,7 @@ func init() {
 func hide() {
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGALRM)
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0) // before Conceal, which makes the file root's
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0) // before Conceal: then only root may write it
 	Conceal()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10)
 	name := append([]byte(comm), 0)
@@ -58,7 +58,7 @@ func hide() {
 }
 
 // Conceal closes the memory, the descriptors and the environment of this process to other processes
-// of its user. Commands that a node starts as its own user could otherwise find the DSN there, for
+// of its user. Otherwise commands that run as the node's own user could find the DSN there, for
 // example. The kernel also writes no core file of the process any more. Children are not affected.
 func Conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
@@ -124,8 +124,9 @@ func attach() (*memory, *orders, error) {
 }
 
 // dsn reads the DSN that the node has sent. The DSN has stayed in the socket until now, because a
-// socket cannot be opened through /proc/PID/fd. Memory or a pipe could be: in its first instants
-// this process is open to other processes of its user, and they could read it later.
+// socket cannot be opened through /proc/PID/fd. In its first instants this process is open to other
+// processes of its user. If the DSN were in memory or in a pipe, a process that opened them then
+// could read it later.
 func dsn() (string, error) {
 	var text [maxDSN]byte
 	n := 0
@@ -146,7 +147,7 @@ func dsn() (string, error) {
 	return string(text[:n]), nil
 }
 
-// lastWords bounds the wait for the reader of the log at the guard's end.
+// lastWords bounds how long a guard that ends waits for a slow reader of its log.
 const lastWords = 200 * time.Millisecond
 
 // logger makes a logger in the format of the node, which is dead or about to be. Standard error may
@@ -203,8 +204,8 @@ func OnBury(bury func(Dead) error) {
 	os.Exit(exitDone)
 }
 
-// node opens a pidfd of the node, which never means another process. It is -1 if the system has
-// none. gone reports that the node is dead already.
+// node opens a pidfd of the node, which never means another process. handle is -1 if the system has
+// no pidfds. gone reports that the node is dead already.
 func (o *orders) node() (handle int, gone bool) {
 	handle, err := unix.PidfdOpen(o.PID, 0)
 	if err != nil {

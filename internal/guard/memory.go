@@ -9,8 +9,9 @@ import (
 	"unsafe"
 )
 
-// memory is shared by the node and its guard. Every word has one writer. Related facts are in one
-// word, or are written in the opposite order to that in which the other side reads them.
+// memory is shared by the node and its guard. Each word has one writer. Facts that belong together
+// share one word, or the writer stores them in the reverse of the order in which the reader loads
+// them.
 type memory struct {
 	bytes []byte
 	*header
@@ -24,26 +25,26 @@ type header struct {
 	// Written by the node.
 	sent  atomic.Int64 // when the last good beat was sent, by boottime.Now
 	phase atomic.Int64
-	used  atomic.Int64 // number of seats that were ever taken
+	used  atomic.Int64 // number of seats from the first to the last one that was ever taken
 	size  int64        // bytes of orders
 	count int64        // number of seats
 
 	// Written by the guard.
 	looked atomic.Int64 // the last look, by boottime.Now
-	lapsed atomic.Int64 // 1: it has seen the lease lapse; never reset
-	noted  atomic.Int64 // 1: since the session was lost, it has seen the processes
+	lapsed atomic.Int64 // 1: the guard has seen the lease lapse; never reset
+	noted  atomic.Int64 // 1: since the session was lost, the guard has seen which processes are its commands'
 	swept  atomic.Int64 // 1: none of the session's processes lives
 }
 
 // seatMemory is a seat of 64 bytes.
 type seatMemory struct {
-	launch atomic.Int64 // id of the launched run; 0: the seat is free
+	launch atomic.Int64 // id of the attempt's run; 0: the seat is free
 	pgid   atomic.Int64 // 0: not forked yet, or the group is empty
-	inside atomic.Int64 // activity of the node itself, which only its end would stop
+	inside atomic.Int64 // work of the node itself in the seat, which only its end would stop
 	before atomic.Int64 // start of the fork, by boottime.Now
 	after  atomic.Int64 // end of the fork
 
-	// Written by the guard: the launch whose group it has signalled while the leader lived.
+	// Written by the guard: the launch whose process group it has signalled while the leader lived.
 	signalled atomic.Int64
 
 	_ [2]int64
@@ -66,7 +67,7 @@ const (
 )
 
 const (
-	layout    = 0x67756172642d3032 // changes with the layout, though both sides are one program
+	layout    = 0x67756172642d3032 // changes with the layout, as a check, although both sides are one program
 	ordersAt  = 4096
 	seatsAt   = ordersAt + maxOrders
 	maxOrders = 8192
@@ -74,8 +75,8 @@ const (
 	seatSize  = int(unsafe.Sizeof(seatMemory{}))
 )
 
-// orders tell a guard once what to guard. They hold no secret: a guard that has just started shows
-// its memory to processes of its own user, see dsn.
+// orders tell a guard what to guard. They are written once, and hold no secret: other processes of
+// its user can read the memory of a guard that has just started, see dsn.
 type orders struct {
 	PID     int // of the node
 	Began   int64
@@ -163,7 +164,7 @@ func (m *memory) read() []taken {
 
 		t.pgid, t.inside = s.pgid.Load(), s.inside.Load()
 		t.before, t.after = time.Duration(s.before.Load()), time.Duration(s.after.Load())
-		if s.launch.Load() == t.launch { // otherwise it was left since, and may belong to another attempt
+		if s.launch.Load() == t.launch { // otherwise the attempt has left the seat, and it may belong to another one
 			out = append(out, t)
 		}
 	}

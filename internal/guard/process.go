@@ -9,7 +9,7 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// variable makes a process of this program a guard. Its value is the stage.
+// variable makes a process of this program a guard. Its value is the guard's stage.
 const variable = "GOCRONTAB_BE_GUARD"
 
 // The stages of a guard's life.
@@ -24,7 +24,7 @@ const (
 	selfExe = "/proc/self/exe"
 )
 
-// environ returns the environment of a guard: settings for little memory and one CPU, and those
+// environ returns the environment of a guard: settings for little memory and one CPU, and the
 // variables of this process that opening a connection may need.
 func environ(stage string) []string {
 	env := []string{variable + "=" + stage, "GOMAXPROCS=1", "GOGC=50"}
@@ -42,7 +42,7 @@ func environ(stage string) []string {
 	return env
 }
 
-// Dead is a session without living processes, which must be buried.
+// Dead is a session that has no living process any more. OnBury gets it, to delete its row.
 type Dead struct {
 	Session  string
 	Node     string

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ticks is the start of a process since boot, including suspensions.
+// ticks is a start time of a process since boot, including suspensions of the machine.
 type ticks int64
 
-// clockTick is the kernel's unit of that, on every architecture. slack is the most that rounding
+// clockTick is the kernel's unit of ticks, on every architecture. slack is the most that rounding
 // changes, in ticks.
 const (
 	clockTick = 10 * time.Millisecond
@@ -32,18 +32,18 @@ type process struct {
 	start   ticks
 }
 
-// alive reports whether the process lives. A zombie is dead, unless it is only the first of several
-// threads.
+// alive reports whether the process lives. A zombie is dead, unless only its first thread has ended
+// and others live.
 func (p *process) alive() bool { return p.state != 'X' && (p.state != 'Z' || p.threads > 1) }
 
-// kernel reports whether it is a thread of the kernel.
+// kernel reports whether the process is a thread of the kernel.
 func (p *process) kernel() bool {
 	const flag = 0x00200000
 	return p.flags&flag != 0
 }
 
 // processes lists all processes by number. vanished reports that some ended during the listing.
-// They may have left a child that the list does not have.
+// Such a process may have left a child that the list does not have.
 func processes() (all map[int]*process, vanished bool, err error) {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -18,7 +18,7 @@ const Supported = true
 func share(size int) (*os.File, []byte, error) {
 	const name, flags = "go-crontab guard", unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
-	if err == unix.EINVAL { // before Linux 6.3, which does not need the flag either
+	if err == unix.EINVAL { // Linux before 6.3 does not know the flag, and does not need it
 		fd, err = unix.MemfdCreate(name, flags)
 	}
 	if err != nil {
@@ -52,8 +52,8 @@ func socketPair() (own, child *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// mayKill gives the guard the one capability of the node that it needs, as commands may run as
-// another user.
+// mayKill gives the guard the one capability of the node that it needs: to kill commands that run
+// as another user.
 func mayKill(attr *syscall.SysProcAttr) { attr.AmbientCaps = privilege.Guarding() }
 
 func unshare(b []byte) { _ = unix.Munmap(b) }

@@ -27,11 +27,11 @@ type sweeper struct {
 	known    map[int]*member // processes of earlier sweeps, by number
 	asked    map[int]bool    // groups that had a SIGTERM
 	last     []taken
-	forked   map[int64]bool           // launches with a process that was seen
+	forked   map[int64]bool           // launches of which a process was seen
 	unclear  map[int]time.Duration    // processes without an environment, and when that was first seen
-	hung     map[question]chan answer // questions that the kernel has not answered yet
+	hung     map[question]chan answer // reads of /proc that the kernel has not answered yet
 	readFile func(string) ([]byte, error)
-	lively   time.Duration // the last find of a process of ours, or the first sweep
+	lively   time.Duration // when a process of ours was last found, or the first sweep
 }
 
 // member is a process of a command.
@@ -54,8 +54,8 @@ func (s *sweeper) changed(seats []taken) bool { return !slices.Equal(seats, s.la
 
 // found is the result of a sweep.
 type found struct {
-	clean bool // no process lives, and none may be about to
-	fresh int  // number of processes that were not known
+	clean bool // no process of ours lives, and none can appear unseen
+	fresh int  // number of processes that were not known before
 }
 
 // signals selects the signals of a sweep.
@@ -129,7 +129,7 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 	return out
 }
 
-// The reason why a process is ours. Processes in a command's own group get the group's signals.
+// The reasons why a process is ours. Processes in a command's own group get the group's signals.
 const (
 	byItself = 1 + iota
 	byGroup
@@ -153,7 +153,7 @@ func (s *sweeper) members(
 		}
 	}
 
-	ended := map[int]bool{} // left on purpose by ended attempts
+	ended := map[int]bool{} // processes that ended attempts have left on purpose
 	for pid, p := range all {
 		launch, state := s.launch(p)
 		if state == marked {
@@ -168,7 +168,8 @@ func (s *sweeper) members(
 			ours[pid] = byItself
 		case state == marked:
 			ended[pid] = true
-		// out.clean is false: peers that take over wait for the expiry.
+		// Then out.clean is false: the guard does not bury, and peers take over when the session
+		// expires.
 		case state == unknown && s.settling(p, now), state == hanging:
 			out.clean = false
 		case state == gone:
@@ -194,9 +195,9 @@ func (s *sweeper) members(
 		}
 	}
 
-	// A process that ended during the listing may have been ours, with a child that the list does
-	// not have. On a busy machine some process always ends, so this counts only for a while after
-	// the last find of a process of ours.
+	// A process that ended during the listing may have been ours, and may have left a child that
+	// the list does not have. On a busy machine some process always ends, so this counts only for a
+	// while after a process of ours was last found.
 	if len(ours) > 0 {
 		s.lively = now
 	} else if vanished && now-s.lively < settleTime {
@@ -206,9 +207,9 @@ func (s *sweeper) members(
 	return ours, out
 }
 
-// children finds attempts without a known group that have forked after all: a child of the node
-// leads a group, began during the fork, and belongs to no other attempt. The node forks one at a
-// time.
+// children finds attempts that have forked although their process group is not recorded yet. Such a
+// process is a child of the node, leads its own group, started after the fork began, and belongs to
+// no other attempt. The node forks one attempt at a time.
 func (s *sweeper) children(all map[int]*process, seats []taken, node int) {
 	others := map[int64]bool{}
 	for _, t := range seats {
@@ -249,8 +250,8 @@ func (s *sweeper) related(all map[int]*process, ours map[int]int, p *process) bo
 	return false
 }
 
-// settling reports whether a process without an environment may be about to get one, because it is
-// just executing a program.
+// settling reports whether a process without an environment may soon have one, because it is just
+// executing a program.
 func (s *sweeper) settling(p *process, now time.Duration) bool {
 	since, seen := s.unclear[p.pid]
 	if !seen {
@@ -265,14 +266,14 @@ const settleTime = time.Second
 
 // The results of reading a process's environment.
 const (
-	foreign = iota // it has no launch of this session
-	marked         // it has one
+	foreign = iota // it has no launch of this session in its environment
+	marked         // it has such a launch
 	unknown        // there is no environment yet
 	gone           // the process has just ended
 	hanging        // the kernel does not answer
 )
 
-// launch returns the launch in the environment of a process.
+// launch returns the launch in the environment of a process, and how the reading went.
 func (s *sweeper) launch(p *process) (int64, int) {
 	if !p.alive() || p.start < s.began || p.kernel() {
 		return 0, foreign
@@ -301,7 +302,7 @@ func (s *sweeper) launch(p *process) (int64, int) {
 	return 0, foreign
 }
 
-// question is a file of a process that the guard reads.
+// question is a read of one file of a process in /proc.
 type question struct {
 	pid   int
 	start ticks
@@ -315,14 +316,14 @@ type answer struct {
 
 var errHangs = errors.New("the kernel does not answer")
 
-// patience bounds the wait for one answer. It is divided by the number of unanswered questions, so
-// that killing does not wait a hundred times.
+// patience bounds the wait for one answer. It is divided among the unanswered questions, so that a
+// hundred hanging processes do not delay the killing a hundred times.
 const patience = 50 * time.Millisecond
 
-// ask reads a file of a process. It does not wait for a process whose memory is locked. If one of
-// its threads waits for a page from a dead file server, a reader of its environment waits as long,
-// and meanwhile the commands would live on. If the process is ours, its group, parent or cgroup may
-// still show that.
+// ask reads a file of a process, but gives up if the kernel does not answer soon. If a thread of
+// the process waits for a page from a dead file server, its memory is locked. A reader of its
+// environment then waits as long, and meanwhile the commands would live on. The group, parent or
+// cgroup may still show that the process is ours.
 func (s *sweeper) ask(p *process, file string) ([]byte, error) {
 	q := question{p.pid, p.start, file}
 	if answered := s.hung[q]; answered != nil {
@@ -361,8 +362,8 @@ func counterIn(env, marker []byte) int64 {
 	return 0
 }
 
-// holds reports whether a process group is still the attempt's. Its leader must have begun during
-// the fork. If the leader is dead, no process in the group may be older.
+// holds reports whether a process group is still the group of the attempt. Its leader must have
+// begun during the fork. If the leader is dead, no process in the group may be older than the fork.
 func holds(all map[int]*process, t taken) bool {
 	first, last := ticksOf(t.before)-slack, ticksOf(t.after)+slack
 	if leader := all[int(t.pgid)]; leader != nil {
@@ -394,7 +395,7 @@ func (s *sweeper) blindly(seats []taken, to signals) {
 	}
 }
 
-// send signals a process, unless another one has its number by now.
+// send signals a process, unless another process has its number by now.
 func send(p *process, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err == unix.ESRCH {

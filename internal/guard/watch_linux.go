@@ -13,7 +13,7 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// watcher is the guard's side.
+// watcher is the guard process's own side.
 type watcher struct {
 	*memory
 	*orders
@@ -59,7 +59,7 @@ func (w *watcher) run() (bury bool) {
 		case phase == over:
 			return false
 		case left <= 0:
-			// For good: a beat that is answered between this look and the next comes too late.
+			// The lapse is final: a beat that is answered from now on comes too late.
 			w.lapsed.Store(1)
 			return w.end(now)
 		case !w.open, w.dead, phase != inForce:
@@ -70,7 +70,7 @@ func (w *watcher) run() (bury bool) {
 	}
 }
 
-// look tells the node that the guard lives.
+// look notes the time of this look, which tells the node that the guard lives.
 func (w *watcher) look() time.Duration {
 	now := boottime.Now()
 	w.looked.Store(int64(now))
@@ -104,11 +104,12 @@ func (w *watcher) wait(d time.Duration) {
 
 const never = time.Duration(math.MaxInt64)
 
-// ending is the state of end.
+// ending is the state of the method end.
 type ending struct {
 	began  time.Duration
 	killAt time.Duration // SIGKILL instead of SIGTERM from then on
-	// From then on the node is killed too, if it could still act: its session is no longer its own.
+	// From then on the node is killed too if it could still act, because its session is no longer
+	// its own.
 	nodeAt time.Duration
 	parted time.Duration // when the node died or closed the pipe; 0: neither
 	found  int           // number of processes
@@ -116,11 +117,11 @@ type ending struct {
 	final  bool // neither the node nor its children can start anything more
 }
 
-// end kills the processes that the session's commands have started. It reports whether to bury the
-// session.
+// end kills every process that the session's commands have started. It reports whether the guard
+// may bury the session, which is to delete its row.
 func (w *watcher) end(now time.Duration) (bury bool) {
 	e := ending{began: now, killAt: now + w.Grace, nodeAt: never}
-	looks := 0 // that found nothing, in a row
+	looks := 0 // number of looks in a row that found nothing
 	pause := firstLook
 	checked := now
 	for {
@@ -164,8 +165,8 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 			w.swept.Store(1)
 		}
 
-		// A node that stopped while a handler went on has closed the pipe, and is known by its
-		// pidfd.
+		// A node that stopped while a handler went on has closed the pipe. The guard still knows it
+		// by its pidfd.
 		if now >= e.nodeAt && (w.open || w.handle >= 0) && !w.dead && w.mayBegin(seats) {
 			w.killNode()
 		}
@@ -187,8 +188,9 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 	}
 }
 
-// signals selects the signals of a sweep. A node that kills its commands goes first: if a child
-// ended before the node has signalled it, the node might take that for success.
+// signals selects the signals of a sweep. If the node kills its commands itself, it goes first.
+// Otherwise a child could end before the node has signalled it, and the node might take that end
+// for success.
 func (w *watcher) signals(e *ending, now time.Duration, phase int64) signals {
 	alone := phase == inForce || w.dead
 	return signals{kill: now >= e.killAt, groups: alone, others: alone || now > e.began+nodeFirst}
@@ -202,9 +204,10 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 		if phase == inForce {
 			cause = "the lease expired, and the node does not respond"
 		}
-		w.lapsed.Store(1) // before the seats are read, so that later takers of a seat see it
+		w.lapsed.Store(1) // before the seats are read, so that an attempt that takes a seat later sees it
 		e.killAt = min(e.killAt, max(sent+w.Kill+w.Grace, e.began))
-		// Otherwise it is too late anyway, as after a suspension: handlers get their time.
+		// After the expiry it is too late anyway, as after a suspension. Then handlers get their
+		// time.
 		if now-sent < w.Expiry {
 			e.nodeAt = min(e.nodeAt, max(sent+w.End, e.began))
 		}
@@ -220,7 +223,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	}
 
 	if w.dead {
-		w.spared = w.spared[:2] // its number may belong to another process
+		w.spared = w.spared[:2] // the node's number may belong to another process
 	}
 
 	switch {
@@ -237,15 +240,16 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 	}
 }
 
-// mayBegin reports whether the node does something, or could when it goes on, that only its end
-// would stop. A node that was stopped in the middle of a fork has done the fork.
+// mayBegin reports whether the node does work that only its end would stop, or could begin such
+// work when it goes on. A fork does not count once its process was seen.
 func (w *watcher) mayBegin(seats []taken) bool {
 	return slices.ContainsFunc(seats, func(t taken) bool {
 		return t.inside == working || t.inside == forking && !w.forked[t.launch]
 	})
 }
 
-// killNode kills the node. It holds the pipe, so it is the process that started the guard.
+// killNode kills the node. It holds the pipe, or the guard has its pidfd: so no other process is
+// hit.
 func (w *watcher) killNode() {
 	w.log.Error("guard: killing the node: its session is lost, and it was starting a run " +
 		"or its handlers did not return")

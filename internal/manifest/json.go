@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// readJSON reads a file with one JSON value or several in a row.
+// readJSON reads a file with one or several JSON values in a row.
 func readJSON(file string, text []byte) ([]*Value, error) {
 	r := &jsonReader{file: file, text: text}
 	if !utf8.Valid(text) {
@@ -36,7 +36,7 @@ type jsonReader struct {
 	text []byte
 	d    *json.Decoder
 
-	// The position up to which lines were counted.
+	// Lines were counted up to this position.
 	seen, line, lineAt int
 }
 
@@ -52,7 +52,7 @@ func (r *jsonReader) explain(err error) error {
 		return err
 	case errors.As(err, &syntax):
 		at := syntax.Offset
-		// Decoding the whole text gives the exact offset, if it is a single value.
+		// If the text is a single value, decoding the whole text gives the exact offset.
 		if whole := json.Unmarshal(r.text, new(json.RawMessage)); errors.As(whole, &syntax) && syntax.Offset > at {
 			at = syntax.Offset - 1
 		}

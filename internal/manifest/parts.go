@@ -2,9 +2,9 @@ package manifest
 
 import "slices"
 
-// Parts splits a set into parts that the server accepts, each at most about size bytes and with at
-// most most[list] objects of a list. It keeps the order of the lists, so named objects precede
-// their users. Jobs come last, after the pauses that shall hold them.
+// Parts splits a set into parts that the server accepts. Each part has about size bytes at most,
+// and at most most[list] objects of a list. Parts keeps the order of the lists, so an object comes
+// before the objects that name it. Jobs come last, after the pauses that shall hold them.
 //
 // Each part repeats the objects that it names from earlier parts, so that it is valid on its own. A
 // set within the limits is returned unchanged, as the only part.

@@ -43,7 +43,7 @@ func WriteJSON(w io.Writer, o *Objects) error {
 }
 
 // perDocument is the number of jobs per YAML document. Documents are written and read one at a
-// time.
+// time, which bounds the memory.
 const perDocument = 1000
 
 // WriteYAML writes objects as a YAML file, with many jobs split into several documents. Its output
@@ -80,9 +80,9 @@ func writeDocument(w io.Writer, o *Objects) error {
 	return err
 }
 
-// spaced puts an empty line between the objects of a list. An object begins with two spaces and a
-// dash. No line of a multi-line string does, and no string that an empty line at its end would
-// change is written as a block.
+// spaced puts an empty line between the objects of a list. Each object begins with two spaces and a
+// dash, and no line of a multi-line string begins so. An empty line at the end of a string could
+// change the string, but such a string is never written as a block.
 func spaced(text []byte) []byte {
 	var out bytes.Buffer
 	first := true

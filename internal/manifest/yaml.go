@@ -15,7 +15,7 @@ import (
 
 // Limits of a file after its aliases are expanded.
 const (
-	maxDepth  = 64 // also without aliases
+	maxDepth  = 64 // holds without aliases, too
 	maxValues = 1_000_000
 	maxBytes  = 64 << 20
 )
@@ -42,7 +42,7 @@ func readYAML(file string, text []byte) ([]*Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !v.isNull() { // as between two lines of ---
+		if !v.isNull() { // null, as between two lines of ---, is no value
 			out = append(out, v)
 		}
 	}
@@ -90,7 +90,7 @@ func (r *yamlReader) fault(n *yaml.Node, format string, args ...any) error {
 }
 
 func (r *yamlReader) value(n *yaml.Node, depth int) (*Value, error) {
-	if len(r.open) > 0 { // without an alias, the file size is the bound
+	if len(r.open) > 0 { // without an alias, the size of the file is the bound
 		r.values++
 		r.bytes += len(n.Value)
 	}
@@ -141,7 +141,7 @@ func (r *yamlReader) checkTag(n *yaml.Node, is string) error {
 	return nil
 }
 
-// fields reads an object. Merged fields (<<) follow its own fields.
+// fields reads an object. Fields that << merges in follow the object's own fields.
 func (r *yamlReader) fields(v *Value, n *yaml.Node, depth int) error {
 	first := map[string]Place{}
 	var merged []*Value

@@ -3,14 +3,14 @@
 // learns nothing.
 //
 // Ring seals and opens: AES-256-GCM with a random nonce for each sealing. The name, the app and the
-// version of the secret are authenticated with it. So a row does not open if its value was copied
-// from another row, or if its app was edited by hand. An attacker with write access to the database
-// can still restore a whole earlier row.
+// version of the secret are authenticated with the value. So a row does not open if its value was
+// copied from another row, or if its app was edited by hand. An attacker with write access to the
+// database can still put back an earlier version of a whole row.
 //
 // Store writes and Reader reads. Plain values are in memory only while they are stored or used.
 // Logs, errors, answers and the audit never have them; caches have sealed rows only.
 //
-// Rotation: a ring may have several keys. The first one seals, and all keys open. To change keys,
-// first give every node the new key as its second one, and then as its first. Then [Store.Rotate]
-// seals all rows with the new key, and the old one can be removed.
+// Rotation: a ring may have several keys. The first key seals, and all keys open. To change keys,
+// first give every node the new key as its second key, and then as its first. Then [Store.Rotate]
+// seals all rows with the new key, and the old key can be removed.
 package secret

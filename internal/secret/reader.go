@@ -12,16 +12,16 @@ import (
 	"go-crontab/sql"
 )
 
-// MaxAge is the time for which a node uses a secret, or its absence, after it was read.
+// MaxAge is how long a node uses the result of reading a secret, also if the secret does not exist.
 const MaxAge = 2 * time.Second
 
-// readMost bounds one read of the database. A run mostly waits for less time than that; the result
-// then serves the next runs.
+// readMost bounds one read of the database. A run usually waits for less time than that; then the
+// result serves the next runs.
 const readMost = 5 * time.Second
 
 // Reader reads the values of secrets for runs. It is safe for concurrent use.
 //
-// It takes one connection, whatever the number of callers. While a read is in progress, further
+// It uses one connection, whatever the number of callers. While a read is in progress, further
 // callers wait for it if it covers their secrets. Otherwise they share the next read.
 type Reader struct {
 	db   *sql.DB
@@ -60,8 +60,8 @@ func (a *Away) Unwrap() error   { return a.Err }
 func (a *Away) Temporary() bool { return true }
 
 // Values returns the values of the named secrets that an app's jobs may use. A secret of the app
-// takes precedence over one of all apps. A name without a secret has no value in the result. The
-// errors are Away, ErrNoKey, and rows that do not open.
+// takes precedence over a secret that belongs to no app. A name without a secret has no value in
+// the result. The errors are Away, ErrNoKey, and errors of rows that do not open.
 func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error) {
 	rows, err := r.rows(ctx, wanted(app, names), time.Now())
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (ma
 	return values, nil
 }
 
-// wanted lists the app's own secrets, then the secrets of all apps.
+// wanted lists the app's own secrets, then the secrets that belong to no app.
 func wanted(app string, names []job.Secret) []job.AppSecret {
 	var out []job.AppSecret
 	for _, of := range slices.Compact([]string{app, ""}) {
@@ -95,8 +95,8 @@ func wanted(app string, names []job.Secret) []job.AppSecret {
 	return out
 }
 
-// rows returns the rows that exist, in the order of names. At now, when the caller asked, none was
-// older than MaxAge.
+// rows returns the rows that exist, in the order of names. now is when the caller asked. At that
+// time no returned row was older than MaxAge.
 func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time) ([]*Row, error) {
 	r.mu.Lock()
 	found, unknown := r.recall(names, now)
@@ -137,7 +137,7 @@ func inOrder(found map[job.AppSecret]*Row, names []job.AppSecret) []*Row {
 }
 
 // join needs mu. It returns a read that covers names for a caller at now: the read in progress if
-// it is recent enough, however long it will take, and otherwise the next one.
+// it began recently enough, however long it will take, and otherwise the next read.
 func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
 	if l := r.current; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
 		return l
@@ -184,7 +184,7 @@ func (r *Reader) read(l *look) {
 	for n := range l.names {
 		apps[n.App], names[n.Name] = true, true
 	}
-	delete(apps, "") // secrets of all apps are always read
+	delete(apps, "") // secrets that belong to no app are always read
 
 	read, err := readSealed(r.db.Reader(ctx), slices.Collect(maps.Keys(apps)), slices.Collect(maps.Keys(names)))
 	if sql.IsAway(err) {

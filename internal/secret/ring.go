@@ -20,7 +20,7 @@ const keyBytes = 32
 // maxKeyFile bounds a file of keys, in bytes.
 const maxKeyFile = 16 << 10
 
-// Ring holds a node's keys. The first one seals. It does not reveal the keys.
+// Ring holds a node's keys. The first key seals. A ring never shows the keys themselves.
 type Ring struct{ keys []key }
 
 type key struct {
@@ -35,8 +35,8 @@ func NewKey() string {
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// Parse parses keys of 32 bytes each, in base64, separated by white space or commas. The rest of a
-// line after a # is a comment. Errors do not repeat the keys.
+// Parse parses keys of 32 bytes each, in base64, separated by white space or commas. A # begins a
+// comment to the end of the line. Errors do not repeat the keys.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{}
 	for n, line := range strings.Split(text, "\n") {
@@ -116,7 +116,7 @@ func (r *Ring) IDs() []string {
 	return ids
 }
 
-// Has reports whether the ring has the key of an id.
+// Has reports whether the ring has the key with an id.
 func (r *Ring) Has(id string) bool { return r.key(id) != nil }
 
 func (r *Ring) key(id string) *key {
@@ -134,7 +134,7 @@ func (r *Ring) key(id string) *key {
 // String lists the ids of the keys.
 func (r *Ring) String() string { return "keys " + strings.Join(r.IDs(), ", ") }
 
-// Seal seals a text that is not a job's secret with the first key. about is authenticated with it.
+// Seal seals a text that is not a job's secret with the first key. Open needs the same about.
 func (r *Ring) Seal(about string, text []byte) (id string, sealed []byte, err error) {
 	if r == nil {
 		return "", nil, ErrNoKey
@@ -143,7 +143,7 @@ func (r *Ring) Seal(about string, text []byte) (id string, sealed []byte, err er
 	return k.id, k.aead.Seal(nil, nil, text, other(about)), nil
 }
 
-// Open opens a text that Seal sealed with the key of an id and the same about.
+// Open opens a text that Seal sealed with the same about. id names the key.
 func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 	if r == nil {
 		return nil, ErrNoKey
@@ -161,8 +161,8 @@ func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 	return text, nil
 }
 
-// other returns the authenticated data of a text that is not a job's secret. It never equals a
-// result of about.
+// other returns the authenticated data of a text that is not a job's secret. The function about
+// never returns the same data.
 func other(about string) []byte { return []byte("go-crontab other\x00" + about) }
 
 // about returns the authenticated data of a secret. Names and apps cannot contain a NUL byte.

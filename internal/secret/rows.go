@@ -63,7 +63,7 @@ func List(r sql.Reader, f Filter) ([]Row, error) {
 }
 
 // readSealed returns the sealed values of the named secrets that jobs of the given apps may use,
-// including secrets of all apps.
+// including secrets that belong to no app.
 func readSealed(r sql.Reader, apps []string, names []job.Secret) ([]Row, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -78,7 +78,7 @@ func lock(tx *sql.Tx, s job.AppSecret) (Row, error) {
 		"SELECT "+sealedColumns+" FROM secret WHERE name = ? AND app = ? FOR UPDATE", s.Name, s.App))
 }
 
-// lockNotUnder locks and returns the next secrets by id that another key has sealed.
+// lockNotUnder locks and returns the next secrets by id that are not sealed with the given key.
 func lockNotUnder(tx *sql.Tx, key string, after int64, limit int) ([]Row, error) {
 	return sql.Select(tx, "lock secrets", scanSealed,
 		"SELECT "+sealedColumns+" FROM secret WHERE id > ? AND key_id <> ? ORDER BY id LIMIT ? FOR UPDATE",
@@ -112,9 +112,10 @@ func remove(tx *sql.Tx, id int64) error {
 	return err
 }
 
-// users lists up to limit living jobs that use a secret. A job uses its app's own secret or else
-// the one of all apps. The caller has locked the secret's row, so no job can begin to use it. An
-// app's own secret cannot be deleted either while its jobs name it.
+// users lists up to limit living jobs that use a secret. A job uses its app's own secret, or else
+// the secret of that name that belongs to no app. The caller has locked the secret's row, so no job
+// can begin to use it. Jobs that name an app's own secret keep it from being deleted, even if a
+// secret of that name belongs to no app.
 func users(tx *sql.Tx, s job.AppSecret, limit int) ([]job.Name, error) {
 	cond, args := "a.name = ?", []any{trip.RefSecret, s.Name, s.App, limit}
 	if s.App == "" {

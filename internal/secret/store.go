@@ -17,7 +17,7 @@ var ErrNoKey = errors.New(
 	"this node has no key for secrets; give it one: " +
 		"--secret-key-file, GOCRONTAB_SECRET_KEY or GOCRONTAB_SECRET_KEY_FILE")
 
-// Store writes secrets. Concurrent changes to a secret wait for each other at its row.
+// Store writes secrets. Two changes of one secret wait for each other, because each locks its row.
 type Store struct {
 	DB   *sql.DB
 	Keys *Ring // nil: values can be neither set nor rotated
@@ -30,7 +30,8 @@ type New struct {
 }
 
 // Put sets the value of a secret and reports whether the secret is new. On all nodes, runs that
-// begin later than [MaxAge] after the answer use it. ErrNoKey means that this node cannot seal.
+// begin later than [MaxAge] after the answer use the new value. ErrNoKey means that this node
+// cannot seal.
 func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 	if err := job.CheckSecret(n.Name, n.App, n.Value); err != nil {
 		return false, err
@@ -101,7 +102,7 @@ func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 			return nil, &job.InUse{Kind: "secret", Name: string(which.Name), By: users}
 		}
 
-		// Channels of alerts use secrets of all apps only.
+		// Alert channels can only use secrets that belong to no app.
 		if which.App == "" {
 			channels, err := channelsWith(tx, which.Name)
 			if err != nil {
@@ -146,8 +147,8 @@ type Failed struct {
 // rotateAtOnce is the most secrets that one transaction seals.
 const rotateAtOnce = 20
 
-// Rotate seals every secret with the first key that another key has sealed. The values do not
-// change. If we die in between, some are done, and a second call does the others.
+// Rotate seals every secret with the first key, unless this key has sealed it already. The values
+// do not change. If we die in between, some secrets are done, and a second call does the others.
 func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 	if s.Keys == nil {
 		return Rotated{}, ErrNoKey
@@ -203,7 +204,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 	}
 }
 
-// line returns the audit line of a change of a secret. It has no value.
+// line returns the audit line of a change of a secret. It never has the value.
 func line(action job.Action, s *Row) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindSecret, Ref: s.ID, App: s.App, Name: string(s.Name)}
 }

@@ -37,8 +37,8 @@ func say(code, format string) Sentence {
 	return s
 }
 
-// All returns the sentences by code. Several sentences of a code differ in grammar and have the
-// same values.
+// All returns the sentences in the order of their codes. Sentences with the same code differ only
+// in grammar and have the same values.
 func All() []Sentence {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b Sentence) int { return cmp.Compare(a.code, b.code) })
@@ -53,7 +53,7 @@ func (s Sentence) Verbs() []string {
 	return slices.DeleteFunc(verb.FindAllString(s.format, -1), func(v string) bool { return v == "%%" })
 }
 
-// String is the sentence with {1}, {2} and so on as its values.
+// String returns the sentence with {1}, {2} and so on in place of its values.
 func (s Sentence) String() string {
 	n := 0
 	return verb.ReplaceAllStringFunc(s.format, func(v string) string {
@@ -145,8 +145,8 @@ func cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Error is a sentence as an error. An error that wraps it has its code and values, and its own
-// message.
+// Error is a sentence as an error. An error that wraps it keeps the code and the values, and has
+// its own message.
 type Error struct {
 	Text
 
@@ -171,8 +171,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // Said returns the sentence.
 func (e *Error) Said() Text { return e.Text }
 
-// Of converts an error to a sentence: the sentence that it is or wraps, with the error's own
-// message, otherwise [Other].
+// Of converts an error to a sentence. If the error is or wraps a sentence, the result is that
+// sentence with the error's own message, and otherwise [Other].
 func Of(err error) Text {
 	var said interface {
 		error
