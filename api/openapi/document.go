@@ -5,7 +5,7 @@ import "encoding/json"
 // Version is the version of the OpenAPI specification that documents follow.
 const Version = "3.1.0"
 
-// Document is an OpenAPI document. Texts are CommonMark.
+// Document is an OpenAPI document. Descriptions are written in CommonMark.
 type Document struct {
 	OpenAPI    string               `json:"openapi"`
 	Info       Info                 `json:"info"`

@@ -20,26 +20,26 @@ const (
 	Patch              // a JSON merge patch: no field is required, and null removes a field
 )
 
-// suffix is the end of the schema names of a use.
+// suffix returns the end of the names of schemas for a use.
 func (u Use) suffix() string { return [...]string{"", "Input", "Patch"}[u] }
 
 // Reflector makes schemas of Go types, as encoding/json encodes them.
 //
-// A struct becomes a component. These tags of its fields describe them: doc, in which 'quotes'
-// become backticks; format; and enum, words separated by commas.
+// A struct becomes a component. Its fields may have these tags: doc, a description in which
+// 'quotes' become backticks; format; and enum, words separated by commas.
 type Reflector struct {
 	// Named are the schemas of types that encode themselves or have few values. They become
 	// components with the given names.
 	Named map[reflect.Type]Named
 	// Name names the component of a struct.
 	Name func(reflect.Type) string
-	// Needs lists the required fields of requests, for types whose required fields are not those
+	// Needs lists the required fields of requests. A type that is not in Needs requires its fields
 	// without omitempty.
 	Needs map[reflect.Type][]string
-	// Instead may return a schema that replaces that of a field's type, or nil. name is the field's
-	// JSON name.
+	// Instead may return a schema to use instead of the schema of the field's type; nil: keep that
+	// schema. name is the field's JSON name.
 	Instead func(owner reflect.Type, name string, use Use) *Schema
-	// Field completes the schema of a field.
+	// Field may add to the schema of a field.
 	Field func(owner reflect.Type, name string, use Use, s *Schema)
 
 	made  Map[*Schema]
@@ -50,7 +50,7 @@ type Reflector struct {
 type Named struct {
 	Name   string
 	Schema *Schema
-	Input  *Schema // for requests, if they take more; nil: as Schema
+	Input  *Schema // for requests and patches, if they accept more than answers have; nil: Schema
 }
 
 // Schemas returns the components that Of has made, sorted by name.
@@ -59,7 +59,7 @@ func (r *Reflector) Schemas() Map[*Schema] {
 	return r.made
 }
 
-// Of returns the schema of a type. For a component it is a reference.
+// Of returns the schema of a type. If this schema is a component, Of returns a reference to it.
 func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	if n, ok := r.Named[t]; ok {
 		name, s := n.Name, n.Schema
@@ -89,7 +89,7 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 		reflect.Uint32:
 		return &Schema{Type: Types{Integer}}
 	case reflect.Float64:
-		return &Schema{Type: Types{Number}, Format: "double"} // otherwise some generators use 32 bits
+		return &Schema{Type: Types{Number}, Format: "double"} // without it, some generators use 32 bits
 	case reflect.Slice:
 		return &Schema{Type: Types{Array}, Items: r.Of(t.Elem(), use)}
 	case reflect.Map:
@@ -109,7 +109,7 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 // a letter.
 var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
-// component refers to a component, and makes it on first use.
+// component returns a reference to a component. On first use it makes the component and calls fill.
 func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *Schema {
 	if other, ok := r.types[name]; ok {
 		if other != t {
@@ -125,7 +125,7 @@ func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *
 
 	made := new(Schema)
 	r.types[name] = t
-	// before it is filled, because a type may contain itself
+	// Add the schema before filling it, because a type may contain itself.
 	r.made = append(r.made, Entry[*Schema]{name, made})
 	fill(made)
 	return Refer(name)

@@ -45,7 +45,7 @@ const (
 	Null    = "null"
 )
 
-// Closed as AdditionalProperties forbids further properties.
+// Closed is a value of AdditionalProperties. It forbids properties that are not listed.
 const Closed = closed(false)
 
 type closed bool
@@ -53,7 +53,7 @@ type closed bool
 // Types are the types that a value may have.
 type Types []string
 
-// MarshalJSON writes one type as a text, several as a list.
+// MarshalJSON writes a single type as a text, and several types as a list.
 func (t Types) MarshalJSON() ([]byte, error) {
 	if len(t) == 1 {
 		return json.Marshal(t[0])
@@ -64,7 +64,7 @@ func (t Types) MarshalJSON() ([]byte, error) {
 // Refer returns a reference to a schema component.
 func Refer(name string) *Schema { return &Schema{Ref: "#/components/schemas/" + name} }
 
-// Words returns the schema of a text with fixed values.
+// Words returns the schema of a text that is one of the words.
 func Words[T ~string](words ...T) *Schema {
 	s := &Schema{Type: Types{String}}
 	for _, w := range words {
@@ -76,8 +76,8 @@ func Words[T ~string](words ...T) *Schema {
 // Bound returns a pointer for Minimum or Maximum.
 func Bound(n float64) *float64 { return &n }
 
-// Nullable returns a schema that also permits null. The descriptive fields move to the outside of a
-// reference.
+// Nullable returns a schema that also permits null. A reference is put into an AnyOf for this, and
+// its descriptive fields move to the outer schema.
 func (s *Schema) Nullable() *Schema {
 	switch {
 	case s.Ref != "":

@@ -39,7 +39,8 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch token := token.(type) {
 	case string:
-		// The encoder quotes what YAML 1.2 would not read as a text; YAML 1.1 needs more quotes.
+		// The encoder quotes texts that YAML 1.2 would not read as texts. YAML 1.1 needs more
+		// quotes.
 		n.Tag, n.Value = "!!str", token
 		if slices.Contains(oldWords, strings.ToLower(token)) {
 			n.Style = yaml.DoubleQuotedStyle

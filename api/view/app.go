@@ -22,7 +22,7 @@ type AppUse struct {
 	Output        int64 `json:"output" doc:"How many bytes of output of its runs are kept, a minute or two ago. Only counted while there is a limit."`
 }
 
-// App is an app as clients see it. An app exists through its jobs and has no row of its own.
+// App is an app as clients see it. An app exists while it has jobs; nobody creates or deletes it.
 type App struct {
 	Name string `json:"name" doc:"Its name."`
 }

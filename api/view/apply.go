@@ -7,7 +7,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Apply reports the changes, or with dry_run the changes that would be made.
+// Apply reports the changes of an apply. With dry_run, it reports the changes that would be made.
 type Apply struct {
 	DryRun    bool            `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
 	Changed   int             `json:"changed" doc:"How many objects were created, updated or deleted."`
@@ -57,7 +57,7 @@ type CrontabNote struct {
 	problem.Text
 }
 
-// Export is a page of jobs as written in files.
+// Export is a page of jobs in the form of job files.
 type Export struct {
 	Items      []json.RawMessage `json:"items" doc:"The jobs in the form of files, without default values."`
 	Unreadable []UnreadableJob   `json:"unreadable,omitempty" doc:"The jobs of this page that cannot be exported, because their stored definition cannot be read."`

@@ -5,7 +5,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Bulk reports the changes to the selected jobs, or with dry_run the changes that would be
+// Bulk reports the changes to the selected jobs. With dry_run, it reports the changes that would be
 // made.
 type Bulk struct {
 	DryRun    bool       `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`

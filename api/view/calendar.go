@@ -6,8 +6,8 @@ import (
 	"go-crontab/job"
 )
 
-// Import answers an import: the calendar as it is now, or with dry_run as it would be, and the
-// counts from the file.
+// Import is the result of an import: the new state of the calendar, and the counts from the file.
+// With dry_run, it is the state that the import would make.
 type Import struct {
 	*Calendar
 	Imported Imported `json:"imported" doc:"What the file contained."`

@@ -39,7 +39,7 @@ type Exclusion struct {
 	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that excludes it."`
 }
 
-// Outage is the time without any node, as far as it is known.
+// Outage is a time in which no node was alive, as far as it is known.
 type Outage struct {
 	From *time.Time `json:"from,omitempty" doc:"The last heartbeat of a node before. Absent if it is unknown."`
 	To   *time.Time `json:"to,omitempty" doc:"The start of the first session since. Absent if there is none yet."`

@@ -12,7 +12,7 @@ type HealthCode string
 // The health of jobs, the worst first.
 const (
 	HealthBroken  HealthCode = "broken"  // its due times cannot be planned
-	HealthFailing HealthCode = "failing" // its last final run failed, timed out or was lost, or it was missed
+	HealthFailing HealthCode = "failing" // its last final run failed, timed out, was lost or was missed
 	HealthLate    HealthCode = "late"    // a due time has passed, and nothing says why it has not started
 	HealthWaiting HealthCode = "waiting" // a due time waits for another run, a slot or a node
 	HealthPaused  HealthCode = "paused"
@@ -34,7 +34,7 @@ type Health struct {
 	By       string     `json:"by,omitempty" doc:"With 'paused': who paused it."`
 }
 
-// LastRun is a recent run of a job, as short as a list needs it.
+// LastRun is a recent run of a job, with the few fields that a list shows.
 type LastRun struct {
 	ID      string      `json:"id" doc:"Its id, a number."`
 	Due     time.Time   `json:"due" doc:"The due time of this attempt."`

@@ -6,7 +6,8 @@ import (
 	"go-crontab/job"
 )
 
-// JobStats says how the jobs fared in a window of time, the noisiest first.
+// JobStats has the outcomes of jobs in a window of time. The job with the most failures comes
+// first.
 type JobStats struct {
 	Now       time.Time      `json:"now" doc:"The time by MySQL's clock: the end of the window."`
 	From      time.Time      `json:"from" doc:"The beginning of the window. It contains the runs that were due since then."`
@@ -32,7 +33,7 @@ type JobStatsTotals struct {
 	Rate        *float64 `json:"success_rate,omitempty" doc:"The share of succeeded runs, from 0 to 1. Absent without runs."`
 }
 
-// JobStat says how one job fared.
+// JobStat has the outcomes of one job.
 type JobStat struct {
 	JobID     string   `json:"job_id" doc:"The id of the job."`
 	Job       string   `json:"job" doc:"The name of the job."`
@@ -53,7 +54,7 @@ type JobStat struct {
 	LastFailure *LastFailure `json:"last_failure,omitempty" doc:"The last of its due times in the window that failed, was lost or was missed."`
 }
 
-// LastFailure is the last failure of a job, with what it said.
+// LastFailure is the last failure of a job, with the last line of its output.
 type LastFailure struct {
 	RunID      string      `json:"run_id" doc:"The id of the run."`
 	Due        time.Time   `json:"due" doc:"Its due time."`

@@ -10,7 +10,8 @@ type LogLevel struct {
 	Until *time.Time `json:"until,omitempty" doc:"When the level of the node's start applies again. Absent if it applies now, or if the change lasts until the process ends."`
 }
 
-// Node is a node as clients see it: its sessions (one, except for moments) and its cordon.
+// Node is a node as clients see it, with its sessions and its cordon. It can have two sessions, but
+// only for moments.
 type Node struct {
 	Name      string            `json:"name" doc:"Its name."`
 	State     NodeState         `json:"state" doc:"The state of the node."`

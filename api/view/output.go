@@ -4,8 +4,8 @@ import (
 	"go-crontab/job"
 )
 
-// Output is the output of a run as JSON: the output up to now, or the part that was kept. An answer
-// has about 512 KiB of it at most.
+// Output is the output of a run as JSON: the output up to now, or the kept output of an ended run.
+// One answer has at most about 512 KiB of output.
 type Output struct {
 	ID      string      `json:"id" doc:"The id of the run."`
 	State   string      `json:"state" enum:"running,ended" doc:"Whether the run executes."`
@@ -32,7 +32,7 @@ type OutputEvent struct {
 	Stamps [][]int64 `json:"stamps,omitempty" doc:"With 'pieces', of ended runs: [line, milliseconds, stderr]. The line and those after it came so long after the start (-1: unknown), and from stderr if the last number is 1. Without a stamp, a line came at the start, from stdout."`
 }
 
-// HTTPAnswer is the response to a request, besides its body.
+// HTTPAnswer is the response to the request of an HTTP run, without its body.
 type HTTPAnswer struct {
 	Status      int        `json:"status" doc:"The status code."`
 	Proto       string     `json:"proto,omitempty" doc:"The protocol."`

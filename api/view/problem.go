@@ -17,7 +17,7 @@ type Problem struct {
 	RequestID string        `json:"request_id,omitempty" doc:"The id under which the node's log has more. It is also in the header 'X-Request-Id'."`
 }
 
-// ProblemType is the beginning of the types of problems; a name follows.
+// ProblemType begins the type of each problem. The name of the problem follows.
 const ProblemType = "urn:go-crontab:problem:"
 
 func (p *Problem) Error() string {

@@ -15,7 +15,8 @@ type Slots struct {
 	Next  string      `json:"next,omitempty" doc:"The value of 'cursor' for the next jobs. Absent on the last page."`
 }
 
-// JobSlots is the strip of one job: each due time by itself, or counts if the job is frequent.
+// JobSlots has the due times of one job in the range: each by itself, or only counts if the job is
+// frequent.
 type JobSlots struct {
 	JobID     string       `json:"job_id" doc:"The id of the job."`
 	Job       string       `json:"job" doc:"The name of the job."`
@@ -28,7 +29,7 @@ type JobSlots struct {
 	Uncounted bool         `json:"uncounted,omitempty" doc:"Whether the due times are too expensive to compute, or too many. Use a shorter range."`
 }
 
-// SlotState says what became of a due time: the outcome of its run, or one of these.
+// SlotState says what became of a due time: the outcome of its run, or one of the states below.
 type SlotState string
 
 // The states besides the outcomes.

@@ -6,7 +6,7 @@ import (
 	"go-crontab/job"
 )
 
-// VersionItem is a version of a job's definition in a list.
+// VersionItem is an entry in the list of a job's versions.
 type VersionItem struct {
 	Version int64     `json:"version" doc:"Its number, from 1."`
 	At      time.Time `json:"at" doc:"When it came into force."`
@@ -16,7 +16,7 @@ type VersionItem struct {
 	Error   string    `json:"error,omitempty" doc:"Why it cannot be read."`
 }
 
-// Version is the present or an earlier definition of a job.
+// Version is the current or an earlier definition of a job.
 type Version struct {
 	Version    int64     `json:"version" doc:"Its number, from 1."`
 	At         time.Time `json:"at" doc:"When it came into force."`

@@ -8,12 +8,13 @@ import (
 	"go-crontab/job"
 )
 
-// record is a start, from its run.
+// record is a run that was started: its due time and its lateness, in microseconds.
 type record struct{ due, late int64 }
 
 // inSpan is the number of due times in [from, to) that an ended run covers, and ofSpan finds the
-// runs that cover any. A node with a large backlog ends many due times, at equal intervals, by one
-// run. Such a run may begin before the span or end after it. edges returns the parameters of both.
+// runs that cover any. A node with a large backlog ends many due times by one run, which counts
+// them. Their intervals are equal in a bench. Such a run may begin up to an hour before the span,
+// or end after it. edges returns the parameters of both expressions.
 const (
 	interval = `((due_last - due) / (due_count - 1))`
 	inSpan   = `CAST(IF(COALESCE(due_count, 1) = 1, 1, LEAST(due_count, CEIL((? - due) / ` + interval + `))
@@ -30,7 +31,7 @@ func edges(from, to time.Time) []any {
 }
 
 // account compares the runs of [from, to) with the number of due times in it. It also returns the
-// starts.
+// started runs.
 func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
 	const query = `
 		SELECT job_id, due, outcome, ` + inSpan + `, started, CAST(started - due AS SIGNED)` + ofSpan
@@ -79,7 +80,7 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 }
 
 // open counts due times of [from, to) that have not ended: claimed ones, which have a run, and
-// unclaimed ones. It assumes that unclaimed jobs are due each second or once.
+// unclaimed ones. It assumes that a job is due each second, or only once.
 func (c *schema) open(ctx context.Context, from, to time.Time) (int64, error) {
 	const claimed = `
 		SELECT COUNT(*)
@@ -103,7 +104,7 @@ func (c *schema) open(ctx context.Context, from, to time.Time) (int64, error) {
 	return runs + dues, err
 }
 
-// began counts starts in [from, to).
+// began counts runs that were started in [from, to) and have ended.
 func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err error) {
 	const query = `
 		SELECT COUNT(*)
@@ -113,8 +114,9 @@ func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err er
 	return n, err
 }
 
-// awaitRecords returns when the runs of [from, to) cover due due times, or when no new ones have
-// ended for a while. The rest is missing then.
+// awaitRecords returns when ended runs cover all due times of [from, to), whose number is due. It
+// also returns if no run has ended for longer than patience: the other due times are then open or
+// missing.
 func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64) error {
 	last, since := int64(-1), time.Now()
 	for {
@@ -140,8 +142,8 @@ func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64
 	}
 }
 
-// awaitRound returns when a node has looked through all jobs for records to remove. A node does
-// that every ten minutes or less often, and it would distort the cost of an idle node.
+// awaitRound returns when a node has looked through all jobs for records to remove. Such a round
+// comes every ten minutes or less often, and would distort the cost of an idle node.
 func (c *schema) awaitRound(ctx context.Context) error {
 	for at, moved := int64(0), time.Now(); time.Since(moved) < time.Minute; {
 		var ended, now int64
@@ -161,8 +163,8 @@ func (c *schema) awaitRound(ctx context.Context) error {
 	return fmt.Errorf("nobody has gone on through all jobs for a minute")
 }
 
-// patience is longer than the life of a session plus the time until a due time is a misfire (a
-// minute). Any node that takes over has recorded everything by then.
+// patience is longer than the session expiry plus the time after which a due time is a misfire (a
+// minute). By then, other nodes have recorded everything that a dead node left.
 const patience = time.Minute + expiry + 10*time.Second
 
 // seriesOf groups the starts of a span by second.

@@ -33,7 +33,8 @@ type Writes struct {
 // apiClients is the number of concurrent clients that create jobs.
 const apiClients = 8
 
-// writing has clients create jobs that are not due for long, each per request.
+// writing measures clients that create jobs through the API. Each request creates `each` jobs,
+// which are due once a year.
 func (b *run) writing(ctx context.Context, each int) ([]Result, error) {
 	length := cmp.Or(b.For, usualFor)
 	return b.again(ctx, plural(each, "job")+" at a time", func(c *schema, r *Result) error {
@@ -104,7 +105,7 @@ func (b *run) writing(ctx context.Context, each int) ([]Result, error) {
 		wanted := int64(len(took)) * int64(each)
 		r.Nodes, r.Seconds = 1, after.at.Sub(before.at).Seconds()
 		r.Rate = float64(jobs) / r.Seconds
-		r.Account = Account{Due: wanted, Once: jobs, Missing: wanted - jobs} // of jobs, not of due times
+		r.Account = Account{Due: wanted, Once: jobs, Missing: wanted - jobs} // counts jobs, not due times
 		r.Fires = jobs
 		r.cost(before, after)
 		late := lateOf(took)
@@ -126,7 +127,7 @@ func create(ctx context.Context, client *http.Client, door vitals, name string, 
 		}
 	}
 
-	// One job has a request of its own; several are applied together.
+	// A single job has its own route. Several jobs are applied together.
 	path, want, body := "/api/v1/jobs", http.StatusCreated, any(spec(name))
 	if n > 1 {
 		jobs := make([]any, n)
@@ -164,5 +165,5 @@ func create(ctx context.Context, client *http.Client, door vitals, name string, 
 	return err
 }
 
-// most is the maximum of jobs that one request creates.
+// most is the maximum number of jobs that one request creates.
 const most = job.MaxApplyJobs

@@ -19,8 +19,8 @@ import (
 	"go-crontab/node"
 )
 
-// BeNode runs a node of a bench until in ends. Each line of in is a question, which it answers on
-// out. api serves the API if the orders ask for it; nil: the program has none.
+// BeNode runs a node of a bench until in ends. Each line of in asks for the node's vitals, which
+// BeNode writes to out. api serves the API if the orders ask for it; nil: the program has no API.
 func BeNode(in io.Reader, out, errs io.Writer, api API) error {
 	text := os.Getenv(memberVariable)
 	if text == "" {
@@ -90,7 +90,7 @@ func serve(ctx context.Context, n *node.Node, api API) (addr, token string, err 
 		return "", "", errors.New("this program has no API")
 	}
 
-	for n.Ready() != nil { // it has no database before
+	for n.Ready() != nil { // until the node is ready, it has no database for the API
 		if err := wait(ctx, 20*time.Millisecond); err != nil {
 			return "", "", err
 		}

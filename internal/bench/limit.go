@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// repeated calls do on several goroutines for two seconds, and returns the sum of its results per
-// second.
+// repeated calls do again and again on several goroutines for two seconds. It returns the sum of
+// the results, per second.
 func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) (int, error)) (float64, error) {
 	var (
 		all   sync.WaitGroup
@@ -63,8 +63,8 @@ func (b *run) measureLimit(ctx context.Context, l limit, c *schema, r *Result) (
 	return nil
 }
 
-// insertLimit is the rate of inserting ended runs that are never claimed, started or finished: in
-// batches of 500 from two connections, with a commit for each batch.
+// insertLimit is the rate at which two connections insert rows of ended runs, in batches of 500
+// with a commit each. Nobody claims, starts or finishes these runs.
 func insertLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 	const batch = 500
 	const insert = `
@@ -91,13 +91,13 @@ func insertLimit(ctx context.Context, b *run, c *schema) (*Limit, error) {
 		return nil, err
 	}
 
-	// TRUNCATE instead of DELETE: the server would go on purging the rows during the measurement.
+	// TRUNCATE, because the server would purge deleted rows during the measurement.
 	_, err = c.db.ExecContext(ctx, "TRUNCATE TABLE run")
 	return &Limit{What: "rows of ended runs, written by themselves in batches of 500", Rate: rate}, err
 }
 
-// bashLimit is the rate at which bash starts and ends, with two more at a time than there are
-// processors.
+// bashLimit is the rate at which bash starts and ends. The number of concurrent processes is the
+// number of processors plus two.
 func bashLimit(ctx context.Context, b *run, _ *schema) (*Limit, error) {
 	rate, err := b.repeated(ctx, runtime.NumCPU()+2, func(int) (int, error) {
 		return 1, exec.CommandContext(ctx, "bash", "-c", "true").Run()

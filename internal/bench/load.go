@@ -10,7 +10,7 @@ import (
 	"go-crontab/job"
 )
 
-// work fills in the work of a bench's jobs.
+// work sets what a job of the bench does.
 type work func(*job.Spec)
 
 // orNoop returns w, or noop if none is set.
@@ -42,7 +42,7 @@ func (c *schema) everySecond(ctx context.Context, n int, first time.Time, spread
 	})
 }
 
-// once adds jobs that are due only at one instant.
+// once adds jobs with a single due time.
 func (c *schema) once(ctx context.Context, n int, at time.Time, w work) error {
 	return c.insert(ctx, n, func(i int) job.Spec {
 		s := job.Spec{Name: fmt.Sprint("once-", i), At: &at}
@@ -113,7 +113,7 @@ func (c *schema) app(ctx context.Context, name string) (id int64, err error) {
 	return id, err
 }
 
-// idle adds jobs that are not due for long, 100,000 per statement.
+// idle adds jobs that are first due in a year, 100,000 per statement.
 func (c *schema) idle(ctx context.Context, n int, from time.Time) error {
 	at := from.AddDate(1, 0, 0)
 	s := job.Spec{App: "idle", Name: "NAME", Every: job.Duration(time.Hour), Start: &at, Command: "true"}
@@ -153,8 +153,8 @@ func (c *schema) idle(ctx context.Context, n int, from time.Time) error {
 	return nil
 }
 
-// numbers is a table of i from 0 to 99,999. It joins five tables of ten digits, which works on any
-// server.
+// numbers is a table with a column i from 0 to 99,999. It joins five tables of ten digits, which
+// works on any server.
 const (
 	digits = `(
 		SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4

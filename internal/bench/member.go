@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Command is the verb that runs this program as a node of a bench. Its orders are in the
-// environment.
+// Command is the subcommand that runs this program as a node of a bench. The node reads its orders
+// from the environment.
 const Command = "bench-node"
 
 const memberVariable = "GOCRONTAB_BENCH_NODE"
@@ -24,7 +24,7 @@ const memberVariable = "GOCRONTAB_BENCH_NODE"
 type orders struct {
 	DSN      string        `json:"dsn"`
 	Name     string        `json:"name"`
-	Executor string        `json:"executor"` // noop; api: noop and the API; "": as jobs ask for
+	Executor string        `json:"executor"` // "noop"; "api": noop and the API; "": as jobs ask for
 	Expiry   time.Duration `json:"expiry"`
 	Slots    int           `json:"slots"`
 }

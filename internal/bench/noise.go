@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// tooNoisy is the spread above which figures say more about other load on the machine than about
-// us.
+// tooNoisy is the spread above which results say more about other load on the machine than about
+// go-crontab.
 const tooNoisy = .25
 
 // noise repeats the same work on one processor and returns the spread of its times: the 90th

@@ -24,7 +24,7 @@ type Options struct {
 
 	Say func(format string, args ...any) // reports progress; nil: no reports
 
-	forTests bool // skip work that only makes figures steady
+	forTests bool // skip work that only makes the results steadier
 }
 
 // The upper limits of options.
@@ -34,7 +34,7 @@ const (
 	maxNodes = 64
 )
 
-// Check returns the errors of all options, by the names of their flags.
+// Check returns the errors of all options. They name the flags.
 func (o *Options) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// purging is steady twice: with old records that stay, and with as many that retention removes.
-// Both have the same table, so only the removal differs.
+// purging measures the steady load twice: with old records that stay, and with old records that
+// retention removes. Both begin with the same number of records, so only the removal differs.
 func (b *run) purging(ctx context.Context) ([]Result, error) {
 	return each([]bool{false, true}, func(removed bool) ([]Result, error) {
 		p := &past{jobs: 2000, records: 200, removed: removed}
@@ -33,7 +33,7 @@ type past struct {
 	left int64 // records at the start of the measured span
 }
 
-// fill adds the records, each with a short output, and the rule of retention that keeps or removes
+// fill adds the records, each with a short output, and the retention rule that keeps or removes
 // them.
 func (p *past) fill(ctx context.Context, c *schema, now time.Time) error {
 	if err := c.idle(ctx, p.jobs, now); err != nil {
@@ -49,8 +49,7 @@ func (p *past) fill(ctx context.Context, c *schema, now time.Time) error {
 		return fmt.Errorf("set the rule of retention: %w", err)
 	}
 
-	// The ids are below the ids of any session's runs. A job's ids are consecutive, as retention
-	// expects.
+	// The ids are below the ids of any session's runs. The records of a job have consecutive ids.
 	const insert = `
 		INSERT INTO run (
 			id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, started, ended, outcome, final,
@@ -90,7 +89,8 @@ func (p *past) count(ctx context.Context, c *schema) (n int64, err error) {
 	return n, nil
 }
 
-// begun returns when the removal has begun. A node begins some seconds after it has joined.
+// begun returns when the removal has begun, some seconds after the node has joined. If the records
+// stay, it returns at once.
 func (p *past) begun(ctx context.Context, c *schema) error {
 	for until := time.Now().Add(patience); ; {
 		var err error
@@ -106,8 +106,8 @@ func (p *past) begun(ctx context.Context, c *schema) error {
 	}
 }
 
-// ended returns the removed records per second in the measured span. It returns an error if the
-// removal ended before the span.
+// ended returns the number of removed records per second of the measured span. It returns an error
+// if the removal was complete before the end of the span.
 func (p *past) ended(ctx context.Context, b *run, c *schema, span time.Duration) (removed float64, err error) {
 	left, err := p.count(ctx, c)
 	if err != nil || !p.removed {

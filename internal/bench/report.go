@@ -46,12 +46,12 @@ type Result struct {
 	Removed float64 `json:"removed_per_second,omitempty"` // old records that were removed during the measurement
 
 	Rates  []float64 `json:"runs,omitempty"` // rates of all runs, if there were several
-	Noise  float64   `json:"noise"`          // spread of equal work on an idle processor; 0: none
-	Noisy  bool      `json:"noisy"`          // too noisy to conclude anything
+	Noise  float64   `json:"noise"`          // spread of the times of equal work, see noise; 0: none
+	Noisy  bool      `json:"noisy"`          // Noise is too large to conclude anything
 	Series []Second  `json:"series,omitempty"`
 }
 
-// Late is the lateness of starts, in milliseconds. A start before its due time is negative.
+// Late is the lateness of starts, in milliseconds. It is negative if a start came too early.
 type Late struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -81,7 +81,7 @@ type Account struct {
 	Due     int64 `json:"due"`
 	Once    int64 `json:"recorded_once"`
 	Missing int64 `json:"missing"`
-	// not reached by the nodes when the bench ended, as too much was due
+	// due times that the nodes had not reached when the bench ended, as too much was due
 	Open    int64            `json:"open,omitempty"`
 	Doubled int64            `json:"doubled"`
 	Early   int64            `json:"early"`
@@ -106,7 +106,7 @@ type Idle struct {
 	ServerCPU  float64 `json:"server_cpu_percent,omitempty"`
 }
 
-// Second is a second of a result, for plots.
+// Second is one second of the measured span, for plots.
 type Second struct {
 	At    float64 `json:"at"` // seconds since the span began
 	Fires int     `json:"fires"`
@@ -170,7 +170,7 @@ func median(runs []Result) Result {
 	return m
 }
 
-// worse returns b if only b is wrong, so that an error of any run shows.
+// worse returns b if only b is wrong. So the median shows an error of any run.
 func worse(a, b Account) Account {
 	if a.OK() && !b.OK() {
 		return b
@@ -198,7 +198,7 @@ type Change struct {
 	Ratio    float64 `json:"ratio"`
 	P99      float64 `json:"p99_ratio,omitempty"`
 	Cost     float64 `json:"statements_ratio,omitempty"`
-	Distinct bool    `json:"distinct"` // the ranges of runs differ by more than the noise
+	Distinct bool    `json:"distinct"` // the ranges of rates differ by more than the noise
 }
 
 // Compare compares results with earlier ones of the same names.

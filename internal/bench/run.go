@@ -14,8 +14,8 @@ type run struct {
 	scenario string
 }
 
-// Run runs the selected scenarios. On an error or the end of ctx, the report has the results up to
-// then. Nothing is left on the server.
+// Run runs the selected scenarios. On an error or the end of ctx, the report has the results so
+// far. Run leaves nothing on the server.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func stopAll(members []*member) {
 	}
 }
 
-// reading has the resources that were used up to at.
+// reading has the resources that the server and the nodes had used at an instant.
 type reading struct {
 	at     time.Time
 	server counters
@@ -171,8 +171,8 @@ func (b *run) read(ctx context.Context, c *schema, members []*member) (r reading
 	return r, err
 }
 
-// nodesSince returns the CPU time of the living nodes since an earlier reading. The use of a node
-// that was killed in between is unknown.
+// nodesSince returns the CPU time of the living nodes since an earlier reading. The CPU time of a
+// killed node is unknown.
 func (r reading) nodesSince(before reading) (d time.Duration) {
 	for m, used := range r.nodes {
 		d += used - before.nodes[m]
@@ -180,8 +180,8 @@ func (r reading) nodesSince(before reading) (d time.Duration) {
 	return d
 }
 
-// guardSince returns the largest CPU time of a guard since an earlier reading, and the largest
-// memory.
+// guardSince returns the largest CPU time of any guard since an earlier reading, and the largest
+// memory of any guard.
 func (r reading) guardSince(before reading) (most guardVitals) {
 	for m, g := range r.guards {
 		most.CPU, most.Own = max(most.CPU, g.CPU-before.guards[m].CPU), max(most.Own, g.Own)
@@ -235,7 +235,7 @@ func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
 	return err
 }
 
-// show makes all hidden jobs due at at. It returns the time of that.
+// show makes all hidden jobs due at at. It returns the server's time after that, in microseconds.
 func (c *schema) show(ctx context.Context, at time.Time) (us int64, err error) {
 	if _, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = ?", at.UnixMicro()); err != nil {
 		return 0, err

@@ -128,7 +128,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// expiry is the nodes' default, so that their chores are the real ones.
+// expiry is the session expiry of all nodes. It is the default, so nodes do their chores as often
+// as in production.
 const expiry = 20 * time.Second
 
 // steady is a constant load.
@@ -136,17 +137,17 @@ type steady struct {
 	Variant   string
 	Spread    bool
 	Work      work
-	Executor  string // see orders; "jobs": the executors that jobs ask for
+	Executor  string // "": noop; "jobs": the executors that jobs ask for; or as in orders
 	Nodes     int
 	Idle      int // additional jobs that are not due
 	Past      *past
 	RoundTrip time.Duration
 	Kill      bool          // kill one node in the middle
-	For       time.Duration // unless the options have a time
+	For       time.Duration // measured time, if the options have none
 	Limit     limit
 }
 
-// warm returns the time for which a load lasts before the measurement.
+// warm returns how long a load lasts before the measurement begins.
 func (b *run) warm() time.Duration {
 	if b.forTests {
 		return time.Second
@@ -228,7 +229,7 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 		}
 
 		if w.Past != nil || w.Idle > 0 {
-			begun := c.awaitRound // with many jobs it takes a while
+			begun := c.awaitRound // with many jobs, a round takes a while
 			if w.Past != nil {
 				begun = func(ctx context.Context) error { return w.Past.begun(ctx, c) }
 			}
@@ -286,8 +287,8 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			return err
 		}
 
-		// Starts in the span, whenever they were due: a node with a backlog starts as many as
-		// another.
+		// Count starts by the time of the start, not by the due time. A node with a backlog starts
+		// earlier due times in the span, but at the same rate.
 		if r.Fires, err = c.began(ctx, from, to); err != nil {
 			return err
 		}
@@ -337,11 +338,11 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 			return err
 		}
 
-		// in the past when they are shown, but not long enough to be misfires
+		// The jobs are due now. When they are shown, they are overdue, but too little for misfires.
 		at := time.UnixMicro(now).Truncate(time.Second)
 
-		// Hidden until the nodes wait for work. So no run is prepared ahead: the jobs are overdue
-		// when they are seen, as after an outage.
+		// Hide the jobs until the nodes are ready. The nodes then find all jobs overdue at once, as
+		// after an outage, and have no prepared run.
 		if err := c.hide(ctx, jobs, at, w.Work.orNoop()); err != nil {
 			return err
 		}
@@ -358,7 +359,7 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 			return err
 		}
 
-		before, err := b.read(ctx, c, members) // only now, as showing the jobs is not part of the cost
+		before, err := b.read(ctx, c, members) // after show, which is not part of the cost
 		if err != nil {
 			return err
 		}
@@ -385,7 +386,7 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 		}
 
 		// Lateness counts from the time when the jobs were shown. The rate counts from the first
-		// start: until then, for up to half a second, no node has looked.
+		// start, because nodes look for due jobs only every half second.
 		us, first := make([]int64, len(started)), end
 		for i, s := range started {
 			us[i] = s.due + s.late - begin

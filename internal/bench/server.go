@@ -20,7 +20,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// server is the measured server.
+// server is the measured MySQL server.
 type server struct {
 	private *privatedb.DB // nil: the user's own server
 	cfg     *mysql.Config
@@ -86,14 +86,14 @@ func (s *server) dsn(schema string) string {
 	return cfg.FormatDSN()
 }
 
-// over returns the DSN of a schema through a distance.
+// over returns a DSN that reaches a schema through d, the simulated slow network.
 func (s *server) over(d *distance, schema string) string {
 	cfg := s.cfg.Clone()
 	cfg.DBName, cfg.Net, cfg.Addr = schema, "tcp", d.addr()
 	return cfg.FormatDSN()
 }
 
-// address returns the server's address for a distance.
+// address returns the address to which a distance forwards.
 func (s *server) address() string {
 	if s.cfg.Net == "unix" || strings.HasPrefix(s.cfg.Addr, "/") {
 		return s.cfg.Addr
@@ -104,7 +104,7 @@ func (s *server) address() string {
 	return s.cfg.Addr
 }
 
-// schema is used by one scenario.
+// schema is the schema of one measurement.
 type schema struct {
 	*server
 	name string
@@ -141,8 +141,8 @@ func (s *server) newSchema(ctx context.Context) (*schema, error) {
 		return nil, errors.Join(fmt.Errorf("make the tables: %w", err), c.drop())
 	}
 
-	// Without this the first node would look through all jobs, as they might have been planned with
-	// other time zone data.
+	// Without this row, the first node would check all jobs, because they might have been planned
+	// with other time zone data.
 	if _, err := c.db.ExecContext(ctx, "INSERT INTO setting (name, value) VALUES ('zones', ?)",
 		job.ZoneData()); err != nil {
 		return nil, errors.Join(err, c.drop())
@@ -224,7 +224,7 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 	}
 	defer rows.Close()
 
-	counted := false // MySQL has no counter of its binary log
+	counted := false // only MariaDB counts the bytes of its binary log
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
@@ -257,8 +257,8 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 	return n, nil
 }
 
-// binlogSize returns the total size of the binary log in bytes, or 0 without a binary log, or
-// without the right to see it.
+// binlogSize returns the total size of the binary log in bytes. It returns 0 if there is no binary
+// log, or no right to see it.
 func (c *schema) binlogSize(ctx context.Context) (total float64) {
 	rows, err := c.db.QueryContext(ctx, "SHOW BINARY LOGS")
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *schema) binlogSize(ctx context.Context) (total float64) {
 	}
 	defer rows.Close()
 
-	columns, err := rows.Columns() // the name, the size, and columns of later versions
+	columns, err := rows.Columns() // the name and the size; later versions have more columns
 	if err != nil || len(columns) < 2 {
 		return 0
 	}

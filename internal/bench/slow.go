@@ -10,7 +10,7 @@ import (
 )
 
 // distance simulates a slow network. It forwards connections to a server and delays each byte by
-// the same time, whatever their number.
+// the same time. It does not limit the bandwidth.
 type distance struct {
 	l       net.Listener
 	network string
@@ -18,8 +18,8 @@ type distance struct {
 	oneWay  time.Duration
 }
 
-// newDistance listens on loopback until ctx ends. to is the address of a server, or the path of a
-// unix socket.
+// newDistance returns a distance that listens on loopback until ctx ends. to is the address of a
+// server, or the path of a unix socket.
 func newDistance(ctx context.Context, to string, roundTrip time.Duration) (*distance, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -68,7 +68,7 @@ type parcel struct {
 	at    time.Time // time of arrival
 }
 
-// carry copies one direction with the delay. When it ends, the connection ends.
+// carry copies one direction with the delay. When this direction ends, so does the other.
 func (d *distance) carry(to, from net.Conn) {
 	road := make(chan parcel, 4096)
 	done := make(chan struct{})
@@ -79,7 +79,7 @@ func (d *distance) carry(to, from net.Conn) {
 			time.Sleep(time.Until(p.at))
 			if _, err := to.Write(p.bytes); err != nil {
 				_ = from.Close()
-				for range road { // drain until the reader has seen the end
+				for range road { // discard pieces until the loop below has ended
 				}
 				return
 			}

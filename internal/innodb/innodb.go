@@ -1,6 +1,6 @@
-// Package innodb parses the transactions in SHOW ENGINE INNODB STATUS. It is needed when MySQL
-// refuses to fill information_schema.innodb_trx: it does that while a transaction executes a
-// statement that is not valid text, such as one with ids of sessions.
+// Package innodb parses the transactions in SHOW ENGINE INNODB STATUS. They replace
+// information_schema.innodb_trx when MySQL refuses to fill that table. It refuses while any
+// transaction executes a statement that is not valid text, such as one with binary session ids.
 package innodb
 
 import (
@@ -40,7 +40,7 @@ var (
 func Transactions(status string) []Transaction {
 	var out []Transaction
 	_, status, _ = strings.Cut(status, "\nTRANSACTIONS\n------------\n")
-	var t *Transaction // the transaction of the current lines; nil: not of interest
+	var t *Transaction // the transaction of the current lines; nil: skip them
 	for line := range strings.Lines(status) {
 		if strings.HasPrefix(line, "---TRANSACTION ") {
 			if t = nil; active.MatchString(line) {
@@ -59,7 +59,7 @@ func Transactions(status string) []Transaction {
 			t.Waiting = strings.HasPrefix(line, "LOCK WAIT ")
 		}
 
-		if m := thread.FindStringSubmatch(line); m != nil { // the line of the statement follows
+		if m := thread.FindStringSubmatch(line); m != nil { // last: the statement follows
 			t.Thread, _ = strconv.ParseInt(m[1], 10, 64)
 			out, t = append(out, *t), nil
 		}

@@ -7,19 +7,21 @@ import (
 	"log/slog"
 )
 
-// Handler prefixes each line with its syslog priority, which the journal takes off again:
-// journalctl -p warning then finds warnings and errors.
+// Handler prefixes each line with its syslog priority. The journal removes the prefix and stores
+// the priority, so journalctl -p warning finds warnings and errors.
 type Handler struct {
 	warn, err, info, debug slog.Handler
 }
 
-// New returns a handler that writes to w. handler makes the handler of the lines without a prefix.
+// New returns a handler that writes to w. It calls handler once for each priority, with a writer that
+// adds the prefix to each line.
 func New(w io.Writer, handler func(io.Writer) slog.Handler) slog.Handler {
 	at := func(priority string) slog.Handler { return handler(prefixed{w, priority}) }
 	return Handler{err: at("<3>"), warn: at("<4>"), info: at("<6>"), debug: at("<7>")}
 }
 
-// Unwrap returns a handler of the lines without their prefix.
+// Unwrap returns a handler that formats the lines, so that a caller can look at its type. Its own
+// lines would all get the prefix of Info.
 func (h Handler) Unwrap() slog.Handler { return h.info }
 
 // of returns the handler of a level.

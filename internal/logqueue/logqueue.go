@@ -1,6 +1,5 @@
 // Package logqueue lets a process log to a reader that may have stopped reading: a terminal after
-// Ctrl-S, a pager, a full journal. A direct write would block until the reader goes on, and with it
-// the caller.
+// Ctrl-S, a pager, a full journal. A direct write would block its caller until the reader goes on.
 package logqueue
 
 import (
@@ -29,7 +28,7 @@ type Writer struct {
 	// Write. It is called from the Writer's goroutine.
 	Notice func(n int) []byte
 
-	// Failed is called with the target's first error, if it is not nil. Set it before the first
+	// Failed is called with the target's first error; nil: ignore errors. Set it before the first
 	// Write.
 	Failed func(error)
 
@@ -56,8 +55,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// After the first dropped line the rest is dropped too, so that the notice is in the right
-	// place.
+	// After a dropped line, drop all lines until the queue is taken. So the notice stands where
+	// lines are missing.
 	if w.lost > 0 || w.size+len(p) > w.room {
 		n := max(1, bytes.Count(p, []byte("\n")))
 		w.lost += n
@@ -150,7 +149,7 @@ func (w *Writer) written() <-chan struct{} {
 	return done
 }
 
-// Notice makes the notice of dropped lines a warning in the log's own format.
+// Notice returns a function for Writer.Notice. Its text is a warning in the log's own format.
 func Notice(handler func(io.Writer) slog.Handler) func(n int) []byte {
 	return func(n int) []byte {
 		var line bytes.Buffer

@@ -21,15 +21,15 @@ type Loop struct {
 	Failed string // the warning when steps begin to fail: "cannot read the limits of apps, trying again"
 }
 
-// Step takes one step. woken reports that a wake has ended the pause before it. A step that returns
-// zero leaves the pause after it to the loop.
+// Step takes one step. woken reports whether a wake ended the pause before the step. If the step
+// returns the pause zero, the loop chooses the next pause.
 type Step func(ctx context.Context, woken bool) (pause time.Duration, err error)
 
-// AtOnce is the pause of a step that wants the next one at once.
+// AtOnce is the pause that a step returns if the next step shall follow at once.
 const AtOnce = time.Nanosecond
 
-// ErrSkipped is the error of a step that had nothing to do. It is no failure, and it does not prove
-// that steps work again either.
+// ErrSkipped is the error of a step that had nothing to do. It is no failure, but after failures it
+// does not prove that steps work again either.
 var ErrSkipped = errors.New("skipped")
 
 // Each returns a step that leaves all pauses to the loop.
@@ -40,7 +40,7 @@ func Each(step func(context.Context) error) Step {
 // Jitter returns a random part of a period, so that nodes that start together do not march in step.
 func Jitter(period time.Duration) time.Duration { return rand.N(max(1, period)) }
 
-// Run takes steps until ctx ends, and returns the cause of that.
+// Run takes steps until ctx ends, and returns the cause of ctx.
 func (l Loop) Run(ctx context.Context, step Step) error {
 	pause := time.NewTimer(l.First)
 	defer pause.Stop()
@@ -54,7 +54,7 @@ func (l Loop) Run(ctx context.Context, step Step) error {
 		case <-l.Wake:
 			woken = true
 		}
-		if ctx.Err() != nil { // the pause may have ended as well
+		if ctx.Err() != nil { // checked again: the pause may have ended at the same time
 			return context.Cause(ctx)
 		}
 
@@ -63,7 +63,7 @@ func (l Loop) Run(ctx context.Context, step Step) error {
 		switch {
 		case err == ErrSkipped:
 			err = nil
-		case ctx.Err() == nil: // otherwise the error is probably a consequence of that
+		case ctx.Err() == nil: // if ctx has ended, the error is probably a consequence
 			errs.note(err)
 		}
 		pause.Reset(l.pause(wanted, err, began))
@@ -87,7 +87,8 @@ func (l *Loop) pause(wanted time.Duration, err error, began time.Time) time.Dura
 	return wanted
 }
 
-// The line about a loop that works again, and its attribute with the warning that is over.
+// WorksAgain is the log line when steps work again. Its attribute Warning repeats the warning that
+// is over.
 const (
 	WorksAgain = "works again"
 	Warning    = "warning"

@@ -3,7 +3,8 @@ package loop
 // Wake wakes a loop: it ends the pause before the next step. It has one slot. A wake that finds the
 // slot full is redundant, and a missed one costs a pause. A nil Wake wakes nothing.
 //
-// A stage calls its own wake Wake, and that of another loop by the loop's name: WakeClaimer.
+// In a stage's config, Wake is the stage's own wake. The wakes of other loops have the names of
+// those loops, such as WakeClaimer.
 type Wake chan struct{}
 
 // NewWake returns the wake of one loop.

@@ -1,10 +1,10 @@
 // Package metric holds a node's metrics for Prometheus. docs/metrics.md lists and explains them.
 //
-// On the trip of a run, counting is an atomic addition and nothing more: [sql.Meter] counts
-// statements and transactions, and this package counts attempts. All other values are read when
-// they are asked for.
+// On the trip of a run, counting must cost next to nothing. [sql.Meter] counts statements and
+// transactions by atomic additions, and this package counts attempts. All other values are only
+// read at a scrape.
 //
-// The number of series does not depend on the number of jobs, but on the outcomes, the stages of
-// the trip, the pools and the routes. A job has series of its own only if it asks for them by a
-// label, and a setting limits the number of such jobs.
+// The number of series depends on the outcomes, the stages of the trip, the pools and the routes,
+// but not on the number of jobs. A job has its own series only if it asks for them by a label. A
+// setting limits the number of such jobs.
 package metric

@@ -11,8 +11,8 @@ import (
 // JobLabel is the label by which a job asks for its own series. Its value does not matter.
 const JobLabel = "metrics"
 
-// Others is the job name, in the app "", of all jobs that ask for their own series when there is no
-// room. Names cannot be empty, so no app is called "".
+// Others is the name under which jobs are counted together if they ask for their own series when
+// there is no room. Its app is "", which no real app is called.
 const Others = "other"
 
 // jobs holds the series of single jobs.
@@ -24,7 +24,7 @@ type jobs struct {
 
 	mu   sync.Mutex
 	seen map[named]job.Micros // when each job's last run ended
-	look job.Micros           // when to look for a silent job again
+	look job.Micros           // earliest time of the next look for a silent job
 }
 
 // named identifies a job.
@@ -60,9 +60,9 @@ func newJobs(most int) *jobs {
 
 func (j *jobs) register(r *prometheus.Registry) { r.MustRegister(j.runs, j.time, j.good) }
 
-// ended counts an ended attempt of a job that took a number of seconds.
+// ended counts an attempt of a job that ended at an instant and took a number of seconds.
 func (j *jobs) ended(app, name string, o job.Outcome, took float64, at job.Micros) {
-	j.mu.Lock() // or an evicted series could come back
+	j.mu.Lock() // until the end: otherwise an evicted series could come back
 	defer j.mu.Unlock()
 
 	n, room := j.place(named{app, name}, at)
@@ -73,8 +73,8 @@ func (j *jobs) ended(app, name string, o job.Outcome, took float64, at job.Micro
 	}
 }
 
-// place returns the name under which a job is counted. Without room, it tries to evict a silent
-// job.
+// place returns the name under which a job is counted. If there is no room, it first tries to evict
+// a silent job.
 func (j *jobs) place(n named, at job.Micros) (by named, room bool) {
 	if _, ok := j.seen[n]; !ok && len(j.seen) >= j.most {
 		if at < j.look || !j.evict(at) {
@@ -85,8 +85,8 @@ func (j *jobs) place(n named, at job.Micros) (by named, room bool) {
 	return n, true
 }
 
-// evict removes the series of the job that has been silent longest, and reports whether there was
-// one.
+// evict removes the series of the job that has been silent longest. It reports whether there was a
+// silent job.
 func (j *jobs) evict(at job.Micros) bool {
 	j.look = at + lookAgain
 	var oldest named
@@ -102,7 +102,7 @@ func (j *jobs) evict(at job.Micros) bool {
 		return false
 	}
 	delete(j.seen, oldest)
-	j.look = 0 // there may be more
+	j.look = 0 // there may be more silent jobs
 
 	labels := prometheus.Labels{"app": oldest.app, "job": oldest.job}
 	j.runs.DeletePartialMatch(labels)

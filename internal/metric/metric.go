@@ -34,10 +34,10 @@ type Metrics struct {
 // prefix begins the name of every metric.
 const prefix = "gocrontab_"
 
-// Changes names the transitions whose transactions are timed, as lock.Change does.
+// Changes has the names of the timed transitions. lock.Change uses the same names.
 var Changes = []string{"claim", "start", "finish", "compensate"}
 
-// Bounds of the classic buckets, in seconds. Native histograms choose their own buckets.
+// Upper bounds of the classic buckets, in seconds. Native histograms choose their own buckets.
 var (
 	latenessBounds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	runBounds      = []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
@@ -117,7 +117,7 @@ func New(node, version string, mostJobs int) *Metrics {
 	return m
 }
 
-// histogram returns a histogram with native buckets, and classic ones for older servers.
+// histogram returns a histogram with native buckets, and classic ones for older Prometheus servers.
 func histogram(name, help string, bounds []float64, labels prometheus.Labels) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: prefix + name, Help: help, ConstLabels: labels, Buckets: bounds,
@@ -140,7 +140,7 @@ func (m *Metrics) Ended(spec *job.Spec, r *job.Run) {
 	}
 }
 
-// NotSpawned counts an attempt that was started and not spawned.
+// NotSpawned counts an attempt whose start was committed but that was not spawned.
 func (m *Metrics) NotSpawned() { m.notSpawned.Inc() }
 
 // SessionLost counts a lost session.
@@ -159,10 +159,11 @@ func (m *Metrics) Changed(name string, took time.Duration) {
 	}
 }
 
-// methods are the methods that requests are counted by. Clients may send any word.
+// methods may be values of the label method. A client can send any word as a method, so all others
+// are counted as "other".
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
 
-// Answered counts a request. route is a pattern of the API's table, or "" if none matched.
+// Answered counts a request. route is a pattern of the API's routes, or "" if no route matched.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration, streamed bool) {
 	if !methods[method] {
 		method = "other"

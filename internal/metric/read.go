@@ -25,7 +25,7 @@ type State struct {
 	UnwrittenAge time.Duration // age of the oldest unwritten outcome; zero: none
 	Lead         time.Duration
 	LeaseAge     time.Duration
-	Stale        time.Duration // the oldest lease under which anything is started
+	Stale        time.Duration // greatest age of the lease at which runs start
 	Expiry       time.Duration
 	ClockOffset  time.Duration // MySQL's clock minus the node's
 
@@ -141,7 +141,7 @@ func (m *Metrics) Watch(read func() State) { m.own.MustRegister(states{read}) }
 type Pool struct {
 	Name  string
 	Meter *sql.Meter
-	Stats func() sql.Pool // nil: a single connection
+	Stats func() sql.Pool // nil: the heartbeat's single connection, without transactions
 }
 
 type pools []Pool
@@ -186,7 +186,7 @@ func (p pools) Collect(ch chan<- prometheus.Metric) {
 		count(statements, float64(m.Statements.Load()), x.Name)
 		count(failures, float64(m.Errors.Load()), x.Name)
 		if x.Stats == nil {
-			continue // a beat is a single statement outside a transaction
+			continue // the heartbeat uses no transactions
 		}
 		count(transactions, float64(m.Applied.Load()), x.Name, "applied")
 		count(transactions, float64(m.Refused.Load()), x.Name, "refused")
@@ -220,7 +220,7 @@ func (m *Metrics) Pools(p ...Pool) { m.own.MustRegister(pools(p)) }
 // Amounts is the state of the cluster at the moment of a scrape.
 type Amounts struct {
 	read.Amounts
-	Troubles map[job.AlertEvent]int // how many there are of each kind
+	Troubles map[job.AlertEvent]int // number of troubles, by the event that alerts about them
 }
 
 // cluster reads the cluster's amounts of work from MySQL: at most once every clusterEvery, whatever
@@ -277,7 +277,7 @@ func (c *cluster) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// amounts returns the latest amounts, reading them if they are too old.
+// amounts returns the latest amounts. It reads them again if they are older than clusterEvery.
 func (c *cluster) amounts() (Amounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

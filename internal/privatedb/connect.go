@@ -10,11 +10,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// DSN returns a DSN for go-sql-driver/mysql: root over the socket, without password and parameters.
-// schema may be "".
+// DSN returns a DSN for go-sql-driver/mysql: root over the socket, without a password or
+// parameters. schema may be "".
 func (db *DB) DSN(schema string) string { return dsn("unix", db.socket, schema) }
 
-// DSNAt is like DSN, over TCP to addr ("host:port"), which is Addr or a proxy for it.
+// DSNAt is like DSN, but connects over TCP to addr ("host:port"), which is Addr or a proxy for it.
 func (db *DB) DSNAt(addr, schema string) string { return dsn("tcp", addr, schema) }
 
 func dsn(network, addr, schema string) string {
@@ -34,8 +34,8 @@ func (db *DB) Addr() string {
 	return fmt.Sprintf("127.0.0.1:%d", db.port)
 }
 
-// PID returns the id of the server's process and process group. After the server's end the number
-// has no meaning.
+// PID returns the id of the server's process and process group. After the server has ended, another
+// process may have this id.
 func (db *DB) PID() int {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -54,18 +54,18 @@ func (db *DB) CreateSchema(ctx context.Context, name string) error {
 	return db.exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoted+" CHARACTER SET utf8mb4")
 }
 
-// openTCP lets root in from 127.0.0.1, whatever name the server resolves that to.
+// openTCP lets root connect from 127.0.0.1, whatever name the server resolves this address to.
 func (db *DB) openTCP(ctx context.Context) error {
 	return db.exec(ctx,
 		"CREATE USER IF NOT EXISTS 'root'@'127.0.0.1'",
 		"GRANT ALL ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION")
 }
 
-// ping reports by its error whether the server accepts a connection.
+// ping returns an error if the server does not accept a connection.
 func (db *DB) ping(ctx context.Context) error { return db.exec(ctx) }
 
-// exec runs statements on a new connection. It uses the driver directly, as database/sql belongs to
-// package sql.
+// exec runs statements on a new connection. It uses the driver without database/sql, because it
+// needs no pool.
 func (db *DB) exec(ctx context.Context, statements ...string) error {
 	c, err := mysql.ParseDSN(db.DSN(""))
 	if err != nil {

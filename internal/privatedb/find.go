@@ -19,8 +19,8 @@ type Server struct {
 	MariaDB bool   // false: MySQL, with another way to make a data folder and some other flags
 }
 
-// ErrNotFound is wrapped by Find's error if there is no server program. The text of that error says
-// what to install.
+// ErrNotFound means that there is no server program. Find wraps it in an error that says what to
+// install.
 var ErrNotFound = errors.New("no mariadbd or mysqld on this machine")
 
 const hint = `install one, no service is needed:
@@ -30,7 +30,7 @@ const hint = `install one, no service is needed:
   macOS:           brew install mariadb
 or name a server program in ` + Binary
 
-// folders are searched after PATH, as system accounts and cron rarely have sbin in their PATH.
+// folders are searched after PATH, because system accounts and cron rarely have sbin in PATH.
 var folders = []string{
 	"/usr/sbin", "/usr/libexec", "/usr/bin",
 	"/usr/local/sbin", "/usr/local/bin", "/usr/local/libexec",
@@ -39,9 +39,9 @@ var folders = []string{
 	"/usr/local/opt/mariadb/bin", "/usr/local/opt/mysql/bin",
 }
 
-// Find returns the server program: the one in GOCRONTAB_MYSQLD, or the first mariadbd, or the first
-// mysqld, from PATH and then from the usual folders. Without any the error wraps ErrNotFound and
-// says what to install.
+// Find returns the server program that GOCRONTAB_MYSQLD names. Without the variable, it looks first
+// for mariadbd and then for mysqld, each in PATH and then in the usual folders. If it finds none,
+// its error wraps ErrNotFound and says what to install.
 func Find() (Server, error) {
 	if path := os.Getenv(Binary); path != "" {
 		return probe(path)

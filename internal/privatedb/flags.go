@@ -5,11 +5,12 @@ import (
 	"os"
 )
 
-// tuning returns the flags that already matter when the data folder is made. None may contain a
-// space, as MariaDB's script passes them on without quotes. A flag that not all versions of MariaDB
-// and MySQL know has the prefix loose-, which turns an error into a warning.
+// tuning returns the flags that already matter when the data folder is made. No flag may contain a
+// space, because MariaDB's script passes them on without quotes. If some versions of MariaDB or
+// MySQL do not know a flag, it has the prefix loose-, which turns the error into a warning.
 func (db *DB) tuning() []string {
-	// At commit to the kernel, and once a second to the disk. This survives kill -9 of the server.
+	// Each commit writes its redo log to the kernel. The server flushes it to the disk once a
+	// second. So commits survive kill -9 of the server.
 	flush := "2"
 	if db.options.Durable {
 		flush = "1"
@@ -51,7 +52,7 @@ func (db *DB) serverArgs() []string {
 
 	args = append(args, asRoot()...)
 	if !db.server.MariaDB {
-		// The default is a folder that only the package of the service makes.
+		// MySQL's default is a folder that only a package with a system service makes.
 		args = append(args, "--secure-file-priv=NULL")
 	}
 

@@ -22,7 +22,8 @@ func (db *DB) makeDir() (err error) {
 		return err
 	}
 
-	// A later start recognizes a server of this folder by the path without symbolic links.
+	// A later start recognizes a server by this path in its command line, so resolve symbolic
+	// links.
 	if db.dir, err = filepath.EvalSymlinks(db.dir); err != nil {
 		return err
 	}
@@ -32,12 +33,12 @@ func (db *DB) makeDir() (err error) {
 	return nil
 }
 
-// socketMax is the longest socket path in bytes that works everywhere: sun_path has 104 bytes on
-// BSD and macOS.
+// socketMax is the longest socket path that works everywhere, in bytes. On BSD and macOS, sun_path
+// has 104 bytes.
 const socketMax = 100
 
-// placeSocket puts the socket into the data folder if its path is short enough and fits into a DSN,
-// and otherwise into a short folder of its own.
+// placeSocket chooses the path of the socket. The socket is in the data folder if this path is
+// short enough and fits into a DSN. Otherwise it gets a folder of its own with a short path.
 func (db *DB) placeSocket() error {
 	db.socket = filepath.Join(db.data(), "sock")
 	if len(db.socket) <= socketMax && fitsDSN(db.socket) {
@@ -60,8 +61,8 @@ func (db *DB) placeSocket() error {
 		os.TempDir())
 }
 
-// fitsDSN reports whether a DSN can contain the path of a socket: a DSN takes everything before the
-// last @ for the password.
+// fitsDSN reports whether a DSN can contain the path of a socket. A path with an @ does not fit: a
+// DSN parser takes everything before the last @ for user and password.
 func fitsDSN(path string) bool { return !strings.Contains(path, "@") }
 
 // removals returns the folders that are removed with the server.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initialise makes the data folder unless it exists. It works under another name and renames at the
-// end, so that a data folder is always complete. The caller holds both locks.
+// initialise makes the data folder unless it exists. It makes the folder under another name and
+// renames it when it is complete. The caller holds both locks.
 func (db *DB) initialise(ctx context.Context) error {
 	leftovers, err := filepath.Glob(filepath.Join(globEscape(db.dir), "data.new-*"))
 	if err != nil {
@@ -73,8 +73,8 @@ func (db *DB) initArgs(fresh string) ([]string, error) {
 		return nil, err
 	}
 
-	// Not asRoot: the script would change the owner with a chown that fails on spaces, and it runs
-	// as root without the flag.
+	// Leave out asRoot: with its flag, the script would call a chown that fails if the path has
+	// spaces. Without the flag, the script runs as root too.
 	args := []string{script, "--no-defaults", "--datadir=" + fresh, "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--skip-name-resolve",
 		"--force", // works even if "localhost" does not resolve, as in a container without /etc/hosts
@@ -107,8 +107,8 @@ func (db *DB) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// checkData refuses a data folder of another user. root would leave files in it that its owner
-// cannot open. For other users the server's own message would be less clear.
+// checkData refuses a data folder of another user. A server of root would leave files that the
+// owner cannot open. For other users, the server's own message would be less clear.
 func checkData(path string, info os.FileInfo) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

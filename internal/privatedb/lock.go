@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle bounds the time for which a lock may stay taken after its holder was killed. A child that
-// was forked at that instant holds all files of its parent until its exec.
+// settle bounds the time for which a lock may stay taken after its holder was killed. If the holder
+// has just forked, the child keeps all files of its parent open until its exec.
 const settle = 500 * time.Millisecond
 
 // ErrInUse is the error for a folder whose database another process runs.
@@ -46,7 +46,8 @@ func lockParent(ctx context.Context, dir string) (*os.File, error) {
 }
 
 // lockServer takes the lock that every server of the folder inherits. If an earlier server still
-// has it, that server is ended first: its parent is dead, as we hold the parent's lock.
+// holds the lock, lockServer ends that server first. Its parent is dead, because we hold the
+// parent's lock.
 func lockServer(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "server.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -64,12 +65,12 @@ func lockServer(ctx context.Context, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// evict ends the orphan that holds f. A watcher may do the same at the same time, which does no
-// harm.
+// evict ends the orphaned server that holds the lock of f, and takes the lock. A watcher may end
+// the server at the same time, which does no harm.
 func evict(ctx context.Context, f *os.File, dir string) error {
 	pid := readPID(dir)
 	if !ours(pid, dir) {
-		pid = 0 // the number was reused, or the file is missing: do not kill
+		pid = 0 // the id was reused, or the file is missing: kill nothing
 	}
 
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -89,8 +90,8 @@ func evict(ctx context.Context, f *os.File, dir string) error {
 	return fmt.Errorf("%s is in use by a server of an earlier run; find it with lsof %s and end it", dir, f.Name())
 }
 
-// flock takes the lock of f, trying for at most d. The error is unix.EWOULDBLOCK if another process
-// keeps it.
+// flock takes the lock of f, and tries for at most d. It returns unix.EWOULDBLOCK if another
+// process keeps the lock.
 func flock(ctx context.Context, f *os.File, d time.Duration) error {
 	for end := time.Now().Add(d); ; {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -124,8 +125,8 @@ func readPID(dir string) int {
 	return pid
 }
 
-// ours reports whether the command line of process pid names the folder. Numbers are reused, and
-// the pid file may be older than the last boot.
+// ours reports whether the command line of process pid names the folder. Process ids are reused,
+// and the pid file may be older than the last boot.
 func ours(pid int, dir string) bool {
 	if pid == 0 {
 		return false

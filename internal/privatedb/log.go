@@ -18,13 +18,13 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// tail returns the part of the log for the text of an error: output of p or a later program. From
-// the last 64 KB it takes the lines with "ERROR", or all lines if no line has it, and returns the
-// last 20.
+// tail returns lines of the log for an error text. It reads the last 64 KB that p and later
+// programs wrote. It returns the last 20 lines with "ERROR", or the last 20 lines if no line has
+// this word.
 func (db *DB) tail(p *process) string {
 	f, err := os.Open(db.logPath())
 	if err != nil {
-		return "" // the server was stopped, and its folder removed
+		return "" // Stop may have removed the folder
 	}
 	defer f.Close()
 

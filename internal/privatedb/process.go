@@ -13,13 +13,14 @@ import (
 // patience is the time for a server to shut down before it is killed.
 const patience = 20 * time.Second
 
-// poll is the pause between two checks of a process. A check costs a system call. Waiting instead
-// would take a goroutine per server for its whole life, which the leak check of every test would
-// find.
+// poll is the pause between two checks of a process. A check costs one system call. Waiting for the
+// process instead would need a goroutine as long as the server lives, and the leak check of every
+// test would report it.
 const poll = 5 * time.Millisecond
 
-// launcherScript waits for a line, and then becomes the program in its arguments. If the parent
-// dies before the watcher knows its process id, the input ends and the program never starts.
+// launcherScript waits for a line, and then becomes the program in its arguments. The parent sends
+// the line when the watcher knows the process id. If the parent dies before, the input ends and the
+// program never starts.
 const launcherScript = `read -r go && exec "$@" </dev/null`
 
 // process is a child that leads a process group and is known to the watcher.
@@ -33,7 +34,7 @@ type process struct {
 	status syscall.WaitStatus
 }
 
-// spawn starts a program that holds lock open while it lives and writes to log.
+// spawn starts a program that writes to log and, while it lives, keeps the file lock open.
 func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*process, error) {
 	info, err := log.Stat()
 	if err != nil {
@@ -50,8 +51,8 @@ func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*proce
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launcherScript, "sh"}, args...)...)
 	cmd.Dir, cmd.Env = "/", env
 
-	// Plain files only. A pipe to a goroutine of ours would break when we die. Our own stderr, held
-	// open by the server, would keep `go test` waiting.
+	// Give the program plain files only. A pipe to one of our goroutines would break when we die.
+	// If the server kept our stderr open, `go test` would wait for the server.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
 	cmd.ExtraFiles = []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -68,7 +69,7 @@ func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*proce
 	}
 
 	// If we die here, the launcher gets an end of file instead of this line, and the watcher ends
-	// it.
+	// the launcher.
 	if _, err := fmt.Fprintln(out, "go"); err != nil {
 		return nil, errors.Join(fmt.Errorf("release process %d: %w", p.pid, err), p.kill())
 	}
@@ -93,13 +94,13 @@ func (p *process) exited() bool {
 		}
 
 		p.reaped = true
-		// From now on another process may get the number.
+		// From now on another process may get the id.
 		_ = p.watcher.announce(0)
 		return true
 	}
 }
 
-// signal sends s to the process group unless its leader was reaped.
+// signal sends s to the process group. It does nothing if the leader was reaped.
 func (p *process) signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +145,7 @@ func (p *process) waitFor(d time.Duration) bool {
 	return true
 }
 
-// ending describes the end of the process. Call it after exited.
+// ending describes how the process ended. Call it only after exited has returned true.
 func (p *process) ending() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,8 @@ type Options struct {
 	Env     []string // additional variables of the server, NAME=value; for tests, such as a library to preload
 	Seed    string   // data folder of a stopped server to copy; "": make a new one
 
-	// More returns additional flags and variables before each start of the server. data is the data
-	// folder, which exists, and args the command line without them. nil: none.
+	// More is called before each start of the server, and returns more flags and variables. data is
+	// the data folder, which exists, and args is the command line so far. nil: add nothing.
 	More func(data string, args []string) (flags, env []string, err error)
 }
 
@@ -43,7 +43,7 @@ type DB struct {
 	child   *os.File // file of server.lock, inherited by every server
 
 	mu      sync.Mutex
-	process *process // the last one, dead or alive
+	process *process // the last server process, dead or alive
 	stopped bool
 }
 
@@ -51,13 +51,13 @@ type DB struct {
 const starting = 2 * time.Minute
 
 // running keeps every DB reachable until Stop. The garbage collector would close the pipe of an
-// unreachable one, and the watcher would take that for our death.
+// unreachable DB, and the watcher would then assume that we died.
 var running sync.Map // *DB → nothing
 
 // Start finds a server program, makes the data folder on first use (about 0.5 s for MariaDB, 3 s
 // for MySQL), starts the server (about 0.1 s) and returns when it answers. ctx bounds only the
-// start. If another process uses the folder the error wraps ErrInUse. A server of a dead process is
-// ended first, which may take 20 s.
+// start. If another process uses the folder, the error wraps ErrInUse. If a dead process has left a
+// server there, Start ends that server first, which may take 20 s.
 func Start(ctx context.Context, o Options) (*DB, error) {
 	server, err := Find()
 	if err != nil {
@@ -106,8 +106,8 @@ func (db *DB) start(ctx context.Context) error {
 const firstPort, lastPort = 13000, 31000
 
 // launch starts the server on the data folder and waits until it answers. Another process may take
-// a new port between our check and the server's bind, so launch tries several. A port in use is
-// kept, as clients know it.
+// a new port between our check and the server's bind, so launch tries several ports. A restart
+// keeps the port, because clients know it.
 func (db *DB) launch(ctx context.Context) error {
 	if !db.options.TCP || db.port != 0 {
 		return db.launchOnce(ctx)
@@ -130,8 +130,8 @@ func (db *DB) launch(ctx context.Context) error {
 }
 
 func (db *DB) launchOnce(ctx context.Context) error {
-	// Remove leftovers of a killed server. MySQL does not start if any process has the number in
-	// its lock file.
+	// Remove leftovers of a killed server. MySQL does not start if any process has the id in the
+	// lock file.
 	for _, path := range []string{db.socket, db.socket + ".lock"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -179,11 +179,11 @@ func (db *DB) await(ctx context.Context, p *process) error {
 	}
 }
 
-// spawn starts a program under the watcher and writes its process id for later starts.
+// spawn starts a program under the watcher, and writes its process id to a file for later starts.
 func (db *DB) spawn(args []string, more ...string) (*process, error) {
-	// TMPDIR is not the common folder: a starting server deletes all temporary tables there, also
-	// of living servers, and MariaDB 10.11 crashes when its table vanishes. A flag for it would
-	// fail with spaces in the path.
+	// Give each server its own TMPDIR. A starting server deletes all temporary tables in TMPDIR,
+	// even those of other living servers, and MariaDB 10.11 crashes when its table vanishes. A flag
+	// instead of the variable would fail with spaces in the path.
 	env := append(append(append(os.Environ(), "TMPDIR="+db.temp()), db.options.Env...), more...)
 
 	p, err := spawn(db.watcher, db.log, db.child, env, args...)
@@ -197,11 +197,11 @@ func (db *DB) spawn(args []string, more ...string) (*process, error) {
 	return p, nil
 }
 
-// issued has the ports that FreePort has returned: their users may not listen yet.
+// issued has the ports that FreePort has returned. Their users may not listen yet.
 var issued sync.Map
 
-// FreePort returns a port of 127.0.0.1 that has no listener now, that no outgoing connection will
-// take, and that it has not returned before.
+// FreePort returns a port of 127.0.0.1 that has no listener now, and that no outgoing connection
+// will take. It returns each port only once.
 func FreePort() (int, error) {
 	err := errors.New("no port is free")
 	for range 50 {

@@ -39,10 +39,10 @@ func (db *DB) Stop() error {
 	}
 
 	if db.temporary() && db.dir != "" {
-		errs = append(errs, os.RemoveAll(db.dir)) // the watcher did that, unless it was never started
+		errs = append(errs, os.RemoveAll(db.dir)) // the watcher has removed it, unless it never started
 	}
 
-	// Last, as the folder is ours until here.
+	// Unlock last: until here, no other process may use the folder.
 	if db.parent != nil {
 		errs = append(errs, unlock(db.parent))
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// watcherScript reads process groups from its input. When the input ends, it ends the last group
-// and removes the folders in its arguments. $1 is the first signal, and $2 the time until KILL in
-// tenths of a second. It gives up on a group that lives 5 s after KILL: an unreaped process, on a
-// system where no process reaps orphans. dash, bash and busybox agree only on this form of kill:
-// busybox takes no --, dash no negative number after -s.
+// watcherScript reads process groups from its input. When the input ends, the script ends the last
+// group and removes the folders in its arguments. $1 is the first signal, and $2 the time until
+// KILL in tenths of a second. The script gives up if the group still exists 5 s after KILL: a
+// system where nothing reaps orphans keeps dead processes. dash, bash and busybox agree only on
+// this form of kill: busybox accepts no --, and dash no negative number after -s.
 const watcherScript = `
 trap '' HUP INT TERM
 group=0
@@ -39,8 +39,8 @@ type watcher struct {
 	pipe *os.File
 }
 
-// watch starts a watcher that removes the given folders at the end. hurry means that the server's
-// data is not needed any more, so the server is killed at once.
+// watch starts a watcher that removes the given folders at the end. With hurry the watcher kills
+// the server at once, because its data is not needed any more.
 func watch(hurry bool, remove []string) (*watcher, error) {
 	signal, limit := "TERM", int(patience/(100*time.Millisecond))
 	if hurry {
@@ -58,7 +58,7 @@ func watch(hurry bool, remove []string) (*watcher, error) {
 	cmd.Dir = "/"
 	cmd.Stdin = in
 
-	// In its own session, neither Ctrl-C nor a closed terminal reaches it.
+	// In its own session, the watcher gets no signal from Ctrl-C or a closed terminal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the watcher: %w", err), out.Close())
@@ -74,13 +74,13 @@ func (w *watcher) announce(group int) error {
 	return nil
 }
 
-// close makes the watcher do its work and waits for it.
+// close makes the watcher end the server and remove the folders, and waits for that.
 func (w *watcher) close() error {
 	return errors.Join(w.pipe.Close(), ignoreExit(w.cmd.Wait()))
 }
 
-// ignoreExit drops the exit code: a watcher returns that of its last command, and a killed watcher
-// does no harm.
+// ignoreExit drops the error about an exit code. The watcher's exit code is only the one of its
+// last command, and a killed watcher does no harm.
 func ignoreExit(err error) error {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return nil

@@ -14,15 +14,16 @@ import (
 // kill them.
 const Switching = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_KILL
 
-// Has reports whether this process has all given capabilities, each as a bit. Only the first 32 can
-// be asked for.
+// Has reports whether this process has all given capabilities. Each capability is a bit, so only
+// the first 32 fit.
 func Has(capabilities uint32) bool {
 	sets, err := get()
 	return err == nil && sets[0].Effective&capabilities == capabilities
 }
 
 // Guarding returns the capabilities that the node passes to its guard, to kill commands of another
-// user. It returns nil if the node cannot pass them, or is root: a guard of root has them anyway.
+// user. It returns nil if the node cannot pass them. It also returns nil for root, whose guard has
+// all capabilities anyway.
 func Guarding() []uintptr {
 	if os.Geteuid() == 0 || !Has(1<<unix.CAP_KILL) {
 		return nil
@@ -31,7 +32,7 @@ func Guarding() []uintptr {
 }
 
 // Start calls start, which starts a program, on a thread without ambient and inheritable
-// capabilities. The thread does not get them back, as no other code of this process needs them.
+// capabilities. The thread never gets them back, because no other code of this process needs them.
 func Start(start func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -47,12 +48,12 @@ func StartConfined(start func()) {
 	go func() {
 		defer close(done)
 
-		// Never unlocked: the end of the goroutine ends the thread, and Go never clones a locked
-		// thread.
+		// Never unlock the thread, so that it ends with the goroutine. Go makes no new thread from
+		// a locked one, so no other thread inherits the flag.
 		runtime.LockOSThread()
 		drop()
 
-		// Every kernel since 3.5 supports it, without any privilege.
+		// Every kernel since 3.5 supports the flag and requires no privilege for it.
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			panic("no_new_privs: " + err.Error())
 		}
@@ -63,8 +64,8 @@ func StartConfined(start func()) {
 	<-done
 }
 
-// drop removes the ambient and inheritable capabilities of this thread. That is always allowed. A
-// kernel before 4.3 has no ambient ones.
+// drop removes the ambient and inheritable capabilities of this thread, which is always allowed. A
+// kernel before 4.3 has no ambient capabilities.
 func drop() {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	sets, err := get()

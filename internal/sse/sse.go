@@ -44,8 +44,8 @@ type Message struct {
 // maxLine bounds a line of a stream, in bytes.
 const maxLine = 16 << 20
 
-// Read passes the messages of a stream to on. It returns io.EOF at the end of the stream, or the
-// error of on. It calls heard for each line, including keep-alive comments.
+// Read passes each message of a stream to on, and calls heard for each line, including keep-alive
+// comments. It returns io.EOF at the end of the stream, an error of on, or a read error.
 func Read(r io.Reader, heard func(), on func(Message) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -84,10 +84,10 @@ func Read(r io.Reader, heard func(), on func(Message) error) error {
 	return io.EOF
 }
 
-// ErrNoStream means that the response is not a stream: the server is older than this API.
+// ErrNoStream means that the response is not a stream, because the server is older than this API.
 var ErrNoStream = errors.New("the response is not an event stream")
 
-// errQuiet means that a dead connection was closed.
+// errQuiet means that a connection was silent for too long and was closed.
 var errQuiet = errors.New("the stream was silent for too long")
 
 // Follower reads a stream to its end, over several connections if necessary.
@@ -99,11 +99,11 @@ type Follower struct {
 	Passes func(error) bool
 	// On handles a message. Its error ends the stream; io.EOF means that the stream is complete.
 	On func(Message) error
-	// Broke receives the reason of a broken connection, once until a message arrives again. It may
-	// be nil.
+	// Broke is called with the error of the first connection that breaks after a message. It may be
+	// nil.
 	Broke func(error)
 
-	Patience time.Duration // bounds retries without a message; zero: unlimited after the first message, none before it
+	Patience time.Duration // bounds retries without a message; zero: no retry before the first message, then no limit
 	Quiet    time.Duration // a connection without a line for this long is dead
 	Pause    time.Duration // before the next connection
 	Last     string        // id of the message after which the stream starts
@@ -111,7 +111,7 @@ type Follower struct {
 
 // Run reads until the stream is complete, Open fails permanently, or ctx ends.
 func (f *Follower) Run(ctx context.Context) error {
-	heard, silent := false, time.Time{} // silent is when messages stopped, zero while they arrive
+	heard, silent := false, time.Time{} // silent: when messages stopped; zero: the stream works
 	for {
 		err, own := f.once(ctx, func() { heard, silent = true, time.Time{} })
 		switch {
@@ -140,7 +140,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// once reads one connection to its end, and reports in own whether the error is final.
+// once reads one connection to its end. own reports whether the error is final.
 func (f *Follower) once(ctx context.Context, said func()) (err error, own bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

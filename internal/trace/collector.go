@@ -20,7 +20,7 @@ import (
 )
 
 // collector sends spans to an OpenTelemetry collector, over OTLP with HTTP and protocol buffers.
-// The library's own client for that links gRPC, which takes a fifth of the program's packages.
+// The library's own client would link gRPC, which is a fifth of the program's packages.
 type collector struct {
 	settings
 	http  *http.Client
@@ -32,7 +32,7 @@ var _ otlptrace.Client = (*collector)(nil)
 const (
 	firstPause   = 5 * time.Second
 	longestPause = 30 * time.Second
-	giveUp       = time.Minute // the batch is dropped after this
+	giveUp       = time.Minute // a batch is dropped after this time
 
 	maxAnswer = 64 << 10
 	maxQuoted = 300 // bytes of an answer in an error
@@ -88,7 +88,7 @@ func (c *collector) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_, err = z.Write(body)
-	err = errors.Join(err, z.Close()) // before the bytes are read: it writes the last ones
+	err = errors.Join(err, z.Close()) // before b.Bytes, because Close writes the last bytes
 	return b.Bytes(), err
 }
 
@@ -115,7 +115,7 @@ func (c *collector) post(ctx context.Context, body []byte) (again bool, after ti
 		return errors.As(err, &failed) && failed.Temporary(), 0, err
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status decides
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // ignore errors, as the status decides
 
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -143,9 +143,10 @@ func retryAfter(text string) time.Duration {
 	return 0
 }
 
-// rejection returns an error if the collector took only some of the spans. Its answer is an
-// ExportTraceServiceResponse, whose package links gRPC: partial_success is field 1, and has
-// rejected_spans as field 1 and error_message as field 2.
+// rejection returns an error if the collector rejected some of the spans. The answer is an
+// ExportTraceServiceResponse. It is decoded by field numbers, because the package of this type
+// links gRPC: partial_success is field 1, and has rejected_spans as field 1 and error_message as
+// field 2.
 func rejection(answer []byte) error {
 	partial, _ := field(answer, 1)
 	_, spans := field(partial, 1)

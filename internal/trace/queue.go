@@ -12,7 +12,8 @@ import (
 )
 
 // queue holds the ended spans that are not being sent yet. The library's own queue silently drops
-// spans when it is full. This one fills up first, and counts the dropped spans.
+// spans when it is full. This queue has the same limit, fills up first, and counts the spans that
+// it drops.
 type queue struct {
 	sdk.SpanProcessor // sends the spans, in batches
 	most              int64

@@ -22,8 +22,8 @@ type settings struct {
 	tls     *tls.Config   // nil: the default
 }
 
-// lookup returns the value of a setting, and the variable that has it. The variable for traces
-// counts before the one for all signals.
+// lookup returns the value of a setting, and the name of its variable. The variable for traces has
+// priority over the variable for all signals.
 func lookup(setting string) (value, variable string) {
 	for _, variable := range []string{"OTEL_EXPORTER_OTLP_TRACES_" + setting, "OTEL_EXPORTER_OTLP_" + setting} {
 		if v := strings.TrimSpace(os.Getenv(variable)); v != "" {

@@ -2,13 +2,14 @@
 // the environment names one (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).
 // Otherwise it does nothing.
 //
-// Each attempt of a run is a span that begins when the attempt starts and ends with its outcome. A
-// command gets the span's context in TRACEPARENT and TRACESTATE, an HTTP job in the headers of
-// these names, and a handler in its context. Each API request is a span, too. If the request
-// carries a token or a login, the span's parent is taken from the request's headers.
+// Each attempt is a span, which begins when the attempt starts and ends with its outcome. A command
+// gets the span's context in the variables TRACEPARENT and TRACESTATE, an HTTP job in the headers
+// of these names, and a handler in its context. Each API request is a span, too. If the request
+// carries a token or a login, its headers name the span's parent.
 //
-// Spans are sent in batches in the background, over OTLP with HTTP and protocol buffers. Spans that
-// the collector does not accept in time are dropped and counted in the log; they delay nothing.
+// Spans are sent in batches in the background, over OTLP with HTTP and protocol buffers. If the
+// collector does not accept spans in time, they are dropped and the log counts them. Nothing waits
+// for the collector.
 package trace
 
 import (
@@ -96,7 +97,7 @@ func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, 
 	return &Tracer{provider: p, tracer: p.Tracer("go-crontab"), queue: q}, nil
 }
 
-// Close sends the waiting spans, until ctx ends.
+// Close sends the waiting spans. It gives up when ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -190,8 +191,8 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// methods are the methods that name spans. Clients may send any word; OpenTelemetry calls others
-// _OTHER.
+// methods may be names of spans. A client can send any word as a method, so all others are named
+// _OTHER, as in OpenTelemetry.
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
 
 // hasCredential reports whether a request carries a token or a login, valid or not. The parent of a

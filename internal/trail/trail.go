@@ -15,11 +15,11 @@ import (
 const (
 	// leastPatience is the least time for which a missing id is looked for, in microseconds.
 	leastPatience = 30_000_000
-	// fewLooks is the least number of looks for a missing id, in case the clock jumps.
+	// fewLooks is how often a missing id is looked for at least, in case the clock jumps.
 	fewLooks = 5
 
-	// manyMissing bounds the ids that are looked for, and manyGaps the gaps. The oldest gaps beyond
-	// that are given up and counted.
+	// manyMissing bounds the number of missing ids, and manyGaps the number of gaps. Beyond these
+	// limits, the oldest gaps are given up and counted.
 	manyMissing = 50_000
 	manyGaps    = 2000
 
@@ -28,14 +28,14 @@ const (
 	near        = 64
 )
 
-// Trail records the ids of a table that were seen: all up to High except the gaps. It can be stored
-// as JSON.
+// Trail records which ids of a table were seen: all ids up to High, except the gaps. It can be
+// stored as JSON.
 type Trail struct {
 	High int64 `json:"high"`
 	Gaps []Gap `json:"gaps,omitempty"` // in order
 
-	// Patience replaces leastPatience if it is longer: sql.DB.LongestTransaction, the time after
-	// which a transaction with an assigned id can no longer commit. It is not stored.
+	// Patience replaces leastPatience if it is longer. Callers set it to sql.DB.LongestTransaction:
+	// a transaction that has assigned an id cannot commit later than that. It is not stored.
 	Patience time.Duration `json:"-"`
 }
 
@@ -44,7 +44,7 @@ type Gap struct {
 	From  int64      `json:"from"`
 	To    int64      `json:"to"`
 	Since job.Micros `json:"since"` // when a higher id was first seen
-	Looks int        `json:"looks"` // number of looks for it
+	Looks int        `json:"looks"` // how often its ids were looked for
 }
 
 // Clone returns an independent copy, to which a caller can return after an error.
@@ -60,7 +60,7 @@ func (t *Trail) Pass(ids []int64, now job.Micros) {
 	}
 }
 
-// fill records an id, and reports whether it was missing.
+// fill removes an id from the missing ids. It reports whether the id was missing.
 func (t *Trail) fill(id int64) bool {
 	i, _ := slices.BinarySearchFunc(t.Gaps, id, func(g Gap, id int64) int {
 		if g.To < id {
@@ -86,7 +86,7 @@ func (t *Trail) fill(id int64) bool {
 	return true
 }
 
-// spans returns the spans of ids that contain the missing ones, in parts for single statements.
+// spans returns spans of ids that cover all missing ids. Each part is for one statement.
 func (t *Trail) spans() [][]sql.Span {
 	var out []sql.Span
 	for _, g := range t.Gaps {
@@ -99,9 +99,9 @@ func (t *Trail) spans() [][]sql.Span {
 	return slices.Collect(slices.Chunk(out, spansAtOnce))
 }
 
-// tire is called after a look for all missing ids. It forgets gaps so old that no transaction can
-// still fill them, and the oldest gaps beyond the limits. It returns the number of ids given up
-// because of the limits; each may be a row that is never read.
+// tire is called after each look for all missing ids. It forgets old gaps that no transaction can
+// still fill, and the oldest gaps beyond the limits. It returns the number of ids given up because
+// of the limits. Each of these ids may be a row that is never read.
 func (t *Trail) tire(now job.Micros) (lost int64) {
 	missing, patience := int64(0), max(leastPatience, job.Micros(t.Patience.Microseconds()))
 	t.Gaps = slices.DeleteFunc(t.Gaps, func(g Gap) bool { return now-g.Since >= patience && g.Looks >= fewLooks })
@@ -119,12 +119,13 @@ func (t *Trail) tire(now job.Micros) (lost int64) {
 	return lost
 }
 
-// Follow reads the rows that have appeared since the last call: late ones, by spans of missing ids,
-// and new ones, after an id. in and after must return rows in the order of their ids.
+// Follow reads the rows that have appeared since the last call. in reads late rows by spans of
+// missing ids, and after reads new rows with higher ids. Both must return rows in the order of
+// their ids.
 //
-// It returns the rows, the number of new rows, which are the last ones, and the number of ids given
-// up. After an error the trail may include rows that were not returned; continue with a clone from
-// before.
+// Follow returns the late rows followed by the new rows, the number of new rows, and the number of
+// ids given up. After an error, the trail may include rows that were not returned. So continue with
+// a clone from before the call.
 func Follow[T any](
 	t *Trail, now job.Micros, id func(*T) int64,
 	in func([]sql.Span) ([]T, error), after func(int64) ([]T, error),
