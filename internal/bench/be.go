@@ -137,9 +137,9 @@ func cpuOf(pid int) time.Duration {
 		return 0
 	}
 
-	_, rest, found := strings.Cut(string(text), ") ") // the name may contain spaces
-	f := strings.Fields(rest)
-	if !found || len(f) < 13 {
+	afterName := strings.LastIndex(string(text), ")") + 1 // the name may contain spaces and brackets
+	f := strings.Fields(string(text)[afterName:])
+	if len(f) < 13 {
 		return 0
 	}
 

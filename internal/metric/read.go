@@ -113,7 +113,7 @@ var gauges = []gauge{
 	},
 	{
 		desc("cluster_backlog_age_seconds",
-			"Lateness of the earliest unclaimed due time, as this node last saw it; 0 if there is none."),
+			"Lateness of the earliest due run that no node has, as this node last saw it; 0 if there is none."),
 		func(s *State) float64 { return s.BacklogAge.Seconds() },
 	},
 }

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -40,8 +41,8 @@ func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	return out, err
 }
 
-// Untaken lists due runs of jobs that no node has claimed, for each idsAtOnce jobs the earliest
-// first. It reads all due idle runs.
+// Untaken lists due runs of jobs that no node has claimed, the earliest first. It reads all due
+// idle runs.
 func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit int) (out []Wait, err error) {
 	scan := func(rows *sql.Rows) (w Wait, err error) {
 		err = rows.Scan(&w.JobID, &w.Run, &w.Due, &w.Kind)
@@ -64,5 +65,6 @@ func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit i
 		out = append(out, found...)
 	}
 
+	slices.SortStableFunc(out, func(a, b Wait) int { return cmp.Compare(a.Due, b.Due) })
 	return out[:min(len(out), limit)], nil
 }
