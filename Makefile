@@ -145,7 +145,7 @@ poison: deps ## Write what no API would take into all columns of all tables of r
 	GOCRONTAB_POISON_ROUNDS=$(ROUNDS) GOCRONTAB_POISON_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -race -count 1 -timeout 0 -run '^TestPoison$$' -v ./node
 
 # Real node processes on real servers, see docs/internals/reliability.md. Inside the folder go test shows each line at once.
-FAULTS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) GOCRONTAB_FAULTS_ROUNDS=$(ROUNDS) $(GO) test -tags faults -count 1
+FAULTS = cd test/faults && GOCRONTAB_FAULTS_SEED=$(SEED) GOCRONTAB_FAULTS_LONG=$(LONG) GOCRONTAB_FAULTS_HOURS=$(HOURS) GOCRONTAB_FAULTS_ROUNDS=$(ROUNDS) GOCRONTAB_FAULTS_POINTS='$(POINTS)' $(GO) test -tags faults -count 1
 
 # What each change has to pass: a node killed, stopped, cut off; MySQL killed; commits of which nobody knows; commands that
 # hold on to their output or hide.

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,8 @@ const (
 	pointedVariable = "GOCRONTAB_FAULTS_POINTED_BINARY"
 	// roundsVariable sets the number of rounds of kills, instead of 1, or 20 with LONG=1.
 	roundsVariable = "GOCRONTAB_FAULTS_ROUNDS"
+	// onlyVariable restricts the points of TestF42Points to those whose names match a regular expression.
+	onlyVariable = "GOCRONTAB_FAULTS_POINTS"
 )
 
 // pointed is the program, built with points.
@@ -112,6 +115,10 @@ func TestF42Points(t *testing.T) {
 			t.Fatalf("%s=%q: want a number of rounds, at least 1", roundsVariable, text)
 		}
 	}
+	only, err := regexp.Compile(os.Getenv(onlyVariable))
+	if err != nil {
+		t.Fatalf("%s: %v", onlyVariable, err)
+	}
 
 	kills, missed := 0, map[string]int{}
 	reached := map[string]int{}
@@ -128,7 +135,10 @@ func TestF42Points(t *testing.T) {
 			r.t = t
 			p := newPoints(t, r, program, dice(fmt.Sprint("points ", n)))
 			if names == nil {
-				names = p.census()
+				names = slices.DeleteFunc(p.census(), func(name string) bool { return !only.MatchString(name) })
+				if len(names) == 0 {
+					t.Fatalf("%s=%q matches no point", onlyVariable, only)
+				}
 			}
 			p.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 			p.strike(slices.Clone(names[:min(len(names), times(40, len(names)))]))
