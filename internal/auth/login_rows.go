@@ -148,12 +148,12 @@ func insertLogin(tx *sql.Tx, l *LoginRow) (int64, error) {
 		int64(l.CheckAt), l.Key, l.Sealed)
 }
 
-// useLogin records that a login was used at an instant. It changes nothing if a use after the
-// instant in unless is recorded already.
-func useLogin(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
+// useLogin records that a login was used at an instant. It changes nothing if a use after
+// since is recorded already.
+func useLogin(tx *sql.Tx, id int64, at, since job.Micros, from string) error {
 	_, err := tx.Exec("record the use of a sign-in",
 		"UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
-		int64(at), sql.Cut(from, 64), id, int64(unless))
+		int64(at), sql.Cut(from, 64), id, int64(since))
 	return err
 }
 

@@ -148,12 +148,12 @@ func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
 	return err
 }
 
-// useToken records that a token was used at an instant. It changes nothing if a use after the
-// instant in unless is recorded already.
-func useToken(tx *sql.Tx, id int64, at, unless job.Micros, from string) error {
+// useToken records that a token was used at an instant. It changes nothing if a use after
+// since is recorded already.
+func useToken(tx *sql.Tx, id int64, at, since job.Micros, from string) error {
 	_, err := tx.Exec("record the use of a token",
 		"UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
-		int64(at), sql.Cut(from, 64), id, int64(unless))
+		int64(at), sql.Cut(from, 64), id, int64(since))
 	return err
 }
 
