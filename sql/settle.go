@@ -15,7 +15,6 @@ const settleEvery = 100 * time.Millisecond
 // On a multi-writer cluster, a commit may still arrive after settled did not see it. So either
 // settled writes the rows that fn has written, so that the later of the two is refused, or fn does
 // when it runs again.
-// when it runs again.
 func (db *DB) TxSettled(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	for {
 		err := db.Tx(ctx, fn)
