@@ -215,8 +215,7 @@ func TestRerunsOfAnApp(t *testing.T) {
 		}
 	}
 	wantCounted("asked for", "2")
-	m.claims(9.5)
-	c.want("reruns", m.starts(9.5), "j@4", "j@8")
+	c.want("reruns", m.takesOverdue(9.5), "j@4", "j@8")
 	wantCounted("begun", "2")
 
 	p.backfills(id, past(4, 8, 2), "")
