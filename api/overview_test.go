@@ -161,7 +161,7 @@ func (s *site) rerunAll(id string, failed []object) {
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	id := s.create("tick", object{"schedule": "* * * * * *", "command": `test "${GOCRONTAB_DUE#*:?0:}" = "$GOCRONTAB_DUE"`}).text("id")
+	id := s.create("tick", object{"schedule": "* * * * * *", "command": "true"}).text("id")
 	runs := s.ran(id, 3)
 	lost, err := time.Parse(time.RFC3339, runs[1].text("due"))
 	if err != nil {
