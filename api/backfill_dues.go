@@ -86,7 +86,7 @@ func (s *Server) allDues(ctx context.Context, b *trip.BackfillRow, _ string, aft
 	items := []view.BackfillDue{}
 	for _, due := range dues {
 		if run, ok := runs[due]; ok {
-			items = append(items, viewBackfillRun(&run))
+			items = append(items, viewBackfillRun(ctx, &run))
 		} else {
 			items = append(items, view.BackfillDue{Due: due.Time(), State: unstarted(b, due, succeeded[due])})
 		}
@@ -100,7 +100,7 @@ func (s *Server) someDues(ctx context.Context, b *trip.BackfillRow, state string
 	runs, err := s.cfg.DB.BackfillRunsIn(ctx, b, state == "failed", after, limit)
 	items := []view.BackfillDue{}
 	for i := range runs {
-		items = append(items, viewBackfillRun(&runs[i]))
+		items = append(items, viewBackfillRun(ctx, &runs[i]))
 	}
 	return items, err
 }
@@ -140,7 +140,9 @@ func (s *Server) backfillDues(ctx context.Context, b *trip.BackfillRow, after jo
 	return dues, j.Spec.Explain(err, calendars)
 }
 
-func viewBackfillRun(r *read.Run) view.BackfillDue {
+// viewBackfillRun shows a due time that has a run. The run of a job that has moved since is only for
+// readers of the app in which it began.
+func viewBackfillRun(ctx context.Context, r *read.Run) view.BackfillDue {
 	v := view.BackfillDue{Due: r.Due.Time(), State: dueWaiting}
 	switch r.State {
 	case trip.Ended:
@@ -150,7 +152,9 @@ func viewBackfillRun(r *read.Run) view.BackfillDue {
 	default:
 		return v
 	}
-	v.Run = viewOfRun(r)
+	if mayRead(ctx, r.App) {
+		v.Run = viewOfRun(r)
+	}
 	return v
 }
 

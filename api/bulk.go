@@ -112,7 +112,6 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 	q := newQuery(r)
 	f := jobFilter(q)
 	f.Limit = int(q.number(bulkLimit))
-	q.notEmpty(append(slices.Clone(jobFilterParams), bulkIDs))
 
 	out := &bulkQuery{dry: q.word(dryRunParam) == "true", ids: q.ids(bulkIDs)}
 

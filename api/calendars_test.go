@@ -295,6 +295,9 @@ func TestBadCalendars(t *testing.T) {
 		"a format of none": {
 			"POST", "/api/v1/calendars/c/import?format=xls", `{}`, nil, 422, "invalid", "format", "ics, csv",
 		},
+		"an empty dry_run": {
+			"POST", "/api/v1/calendars/c/import?format=csv&dry_run=", "2027-01-01", nil, 422, "invalid", "dry_run", "is empty",
+		},
 		"a large file": {
 			"POST", "/api/v1/calendars/c/import?format=csv", strings.Repeat("#", 1<<20+1), nil, 413, "too-large", "",
 			"1048576",

@@ -104,7 +104,7 @@ func (f *failing) search(ctx context.Context, db *read.DB) (*failingJobs, error)
 // check finds the failing ones of some jobs.
 func (f *failing) check(ctx context.Context, db *read.DB, ids []int64, latest map[int64]job.Micros,
 	out *failingJobs) error {
-	recent, err := recentOf(ctx, db, ids, judgedRuns)
+	recent, err := recentOf(ctx, db, ids, judgedRuns, nil)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // The ETag of a job combines the version of its definition with the number of changes by people,
-// pauses included. Its due times and runs change without it. Other objects have their version as
+// pauses included. Its due times, runs, health, status and error change without it. Other objects have their version as
 // ETag.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }

@@ -58,10 +58,10 @@ func streakOf(runs []read.RecentRun) (s streak) {
 	return s
 }
 
-// recentOf reads the latest n runs of jobs. For jobs whose latest runs all went wrong, or say
-// nothing, it reads more of them.
-func recentOf(ctx context.Context, db *read.DB, ids []int64, n int) (map[int64]*read.Recent, error) {
-	recent, err := db.RecentRuns(ctx, ids, n)
+// recentOf reads the latest n runs of jobs in some apps, or in all if apps is nil. For jobs whose
+// latest runs all went wrong, or say nothing, it reads more of them.
+func recentOf(ctx context.Context, db *read.DB, ids []int64, n int, apps []string) (map[int64]*read.Recent, error) {
+	recent, err := db.RecentRuns(ctx, ids, n, apps)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func recentOf(ctx context.Context, db *read.DB, ids []int64, n int) (map[int64]*
 		}
 	}
 
-	more, err := db.RecentRuns(ctx, deeper, streakRuns)
+	more, err := db.RecentRuns(ctx, deeper, streakRuns, apps)
 	for id, r := range more {
 		recent[id] = r
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/api/view"
+	"go-crontab/internal/auth"
 	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/sql/read"
@@ -71,7 +72,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*
 	if lastRuns {
 		n = listedRuns
 	}
-	recent, err := recentOf(ctx, s.cfg.DB, ids, n)
+	recent, err := recentOf(ctx, s.cfg.DB, ids, n, auth.Of(ctx).Sees())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 	s := start(t, nil)
 	gate := filepath.Join(t.TempDir(), "open")
 	id := s.create("j", object{"app": "beta", "schedule": "0 0 1 1 *", "overlap": "allow",
-		"command": "echo secret-of-beta; [ -e " + gate + "-wait ] || exit 0; until [ -e " + gate +
+		"command": "echo secret-of-beta; [ -e " + gate + "-wait ] || exit 1; until [ -e " + gate +
 			" ]; do sleep .05; done"}).text("id")
 	job := "/api/v1/jobs/" + id
 	s.call("POST", job+"/run", nil).want(202)
@@ -177,6 +178,26 @@ func TestMovedJobLeavesItsPast(t *testing.T) {
 	for _, path := range []string{"/api/v1/export", "/api/v1/upcoming", "/api/v1/backfills", "/api/v1/jobs"} {
 		if r := reads(alpha, path, 200); strings.Contains(r.body, "secret-of-beta") || strings.Contains(r.body, ended) {
 			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+
+	// A rerun would be a run of the present definition.
+	hourAgo := "from=" + url.QueryEscape(past.Add(-time.Hour).UTC().Format(time.RFC3339))
+	for _, query := range []string{"ids=" + ended, hourAgo} {
+		o := beta.call("POST", "/api/v1/bulk/rerun?"+query, nil).want(200).object()
+		if o.text("started") != "0" || o.text("refused") != "1" || o.items("items")[0].text("why", "code") != "job_deleted" {
+			t.Errorf("rerun, %s: got %v", query, o)
+		}
+	}
+
+	// What became of the job's due times. Only runs of the schedule are shown there.
+	s.exec("UPDATE run SET kind = 'schedule', request = 0 WHERE id = ?", ended)
+	for _, path := range []string{"/api/v1/jobs?with=last_runs", "/api/v1/stats/slots?job_id=" + id + "&" + hourAgo} {
+		if r := reads(alpha, path, 200); strings.Contains(r.body, ended) {
+			t.Errorf("%s: %s", path, r.body)
+		}
+		if r := reads(whole, path, 200); !strings.Contains(r.body, ended) {
+			t.Errorf("%s of who sees both: %s", path, r.body)
 		}
 	}
 }

@@ -70,6 +70,13 @@ func TestOverview(t *testing.T) {
 	}
 	s.call("GET", "/api/v1/stats/jobs?window=1y", nil).want(422)
 
+	// An output that a newer version wrote costs its last line.
+	s.exec("UPDATE output SET encoding = 9 WHERE run_id = ?", failed[0].text("id"))
+	stats = s.call("GET", "/api/v1/stats/jobs?window=1h", nil).want(200).object()
+	if n := stats.items("items")[0]; n.text("last_failure", "run_id") != failed[0].text("id") || n.text("last_failure", "last_line") != "" {
+		t.Errorf("stats with an unreadable output: got %v", stats)
+	}
+
 	// Somebody who sees another app learns nothing.
 	viewer := s.as(s.newToken("viewer", auth.Viewer, "default"))
 	if o := viewer.call("GET", "/api/v1/stats/jobs", nil).want(200).object(); len(o.items("items")) != 1 {
@@ -103,6 +110,8 @@ func (s *site) rerunAll(id string, failed []object) {
 	from := "from=" + url.QueryEscape(time.Now().Add(-time.Hour).Format(time.RFC3339))
 	s.call("POST", "/api/v1/bulk/rerun?app=ops", nil).want(422)
 	s.call("POST", "/api/v1/bulk/rerun?app=&"+from, nil).want(422)
+	s.call("POST", "/api/v1/bulk/rerun?dry_run=&"+from, nil).want(422)
+	s.call("POST", "/api/v1/bulk/rerun?to=2001-01-01T00:00:00Z&"+from, nil).want(422)
 
 	before := s.counts()
 	dry := s.call("POST", "/api/v1/bulk/rerun?dry_run=true&"+from, nil).want(200).object()
@@ -152,7 +161,7 @@ func (s *site) rerunAll(id string, failed []object) {
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	id := s.create("tick", object{"schedule": "* * * * * *", "command": `test "${GOCRONTAB_DUE#*:?0:}" = "$GOCRONTAB_DUE"`}).text("id")
+	id := s.create("tick", object{"schedule": "* * * * * *", "command": "true"}).text("id")
 	runs := s.ran(id, 3)
 	lost, err := time.Parse(time.RFC3339, runs[1].text("due"))
 	if err != nil {
@@ -188,6 +197,19 @@ func TestSlots(t *testing.T) {
 	s.call("GET", "/api/v1/stats/slots?job_id="+id, nil).want(422)
 	s.call("GET", "/api/v1/stats/slots?job_id=999&from="+at(0), nil).want(404)
 	s.call("GET", "/api/v1/stats/slots?from="+at(0)+"&to="+at(32*24*time.Hour), nil).want(422)
+
+	// A job that was changed too often to know what was due.
+	often := s.create("often", object{"schedule": "59 0 1 1 *"}).text("id")
+	for i := range 49 {
+		s.call("PATCH", "/api/v1/jobs/"+often, object{"schedule": fmt.Sprint(i, " 0 1 1 *")}).want(200)
+	}
+	for _, want := range []string{"", "true"} {
+		o := s.call("GET", "/api/v1/stats/slots?job_id="+often+"&from="+at(-time.Hour), nil).want(200).object().items("items")[0]
+		if o.text("uncounted") != want {
+			t.Errorf("changed often: got %v, want uncounted %q", o, want)
+		}
+		s.call("PATCH", "/api/v1/jobs/"+often, object{"schedule": "0 1 1 1 *"}).want(200)
+	}
 }
 
 // TestBackfillDues: a backfill with a failure is not done in order, and each due time says what
@@ -230,6 +252,17 @@ func TestBackfillDues(t *testing.T) {
 		t.Errorf("failed: got %v", failed)
 	}
 	s.call("GET", "/api/v1/backfills/999/dues", nil).want(404)
+
+	// The job has moved since: its earlier runs are not for readers of its present app.
+	s.exec("INSERT INTO app (id, name) VALUES (77, 'earlier')")
+	s.exec("UPDATE run SET app_id = 77 WHERE request = ?", b.text("id"))
+	viewer := s.as(s.newToken("viewer", auth.Viewer, "default"))
+	for _, query := range []string{"", "?state=failed"} {
+		r := viewer.call("GET", path+"/dues"+query, nil).want(200)
+		if !strings.Contains(r.body, `"failed"`) || strings.Contains(r.body, `"run"`) {
+			t.Errorf("dues%s after a move: got %s", query, r.body)
+		}
+	}
 }
 
 // TestGoneNodes: a node that died stays visible, until a node of the same name is there.
@@ -249,6 +282,9 @@ func TestGoneNodes(t *testing.T) {
 	line("left", "leave", 2*time.Hour)
 	line("old", "reap", 25*time.Hour)
 	line("knoten-1", "reap", time.Hour)
+	s.exec(`INSERT INTO audit (at, who, action, kind, name) VALUES ` + // many restarts of a node that is there
+		strings.TrimSuffix(strings.Repeat(fmt.Sprintf("(%d, 'x', 'leave', 'session', 'knoten-1'),",
+			s.node.Now().Add(-time.Minute).UnixMicro()), 500), ","))
 	for _, statement := range []string{
 		`INSERT INTO life (id, session, node, started) VALUES (77, UNHEX('00000000000000000000000000000007'), 'died', 1)`,
 		`INSERT INTO run (id, job_id, app_id, due, due_now, hash, kind, state, owner, claim, session, outcome)

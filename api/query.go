@@ -19,7 +19,9 @@ type query struct {
 }
 
 // withQuery refuses parameters that a route does not take, repeated parameters, and queries that
-// cannot be decoded.
+// cannot be decoded. In a request that changes something it also refuses empty parameters: an empty
+// value may come from an unset shell variable. A list would only show too much, but this would
+// change too much.
 func withQuery(takes []parameter, h handler) handler {
 	names := make([]string, len(takes))
 	for i, p := range takes {
@@ -53,6 +55,8 @@ func checkQuery(r *http.Request, takes []string) error {
 			}
 		case len(given) > 1:
 			p.Add(name, problem.GivenTwice)
+		case given[0] == "" && r.Method != http.MethodGet && r.Method != http.MethodHead:
+			p.Add(name, problem.Empty.Advise("give a value, or leave the parameter out"))
 		}
 	}
 
@@ -226,16 +230,6 @@ func (q *query) outcomeWord(p wordParam) job.Outcome {
 		return 0
 	}
 	return o
-}
-
-// notEmpty refuses empty parameters of a request that changes something. An empty value may come
-// from an unset shell variable. A list would only show too much, but this would change too much.
-func (q *query) notEmpty(params []parameter) {
-	for _, p := range params {
-		if name := p.self().name; q.values.Has(name) && q.given(name) == "" {
-			q.wrong(name, problem.Empty.Advise("give a value, or leave the parameter out"))
-		}
-	}
 }
 
 // outcome returns an outcome of runs; 0 if absent.

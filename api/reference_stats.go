@@ -45,8 +45,8 @@ var (
 	}
 	countsDoc = operation{
 		id: "getCounts", tag: tagCluster, summary: "Count what needs attention",
-		about: "Numbers for the menu of a console: cheap enough to ask every ten seconds. Each node counts at most every " +
-			"five seconds, for all who ask.",
+		about: "Numbers for the menu of a console: cheap enough to ask every ten seconds. Each node looks for failing jobs " +
+			"at most every five seconds, for all who ask.",
 		replies: found[view.Counts]("The numbers."),
 	}
 	slotsDoc = operation{

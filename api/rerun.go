@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"go-crontab/api/view"
@@ -66,9 +67,10 @@ func (s *Server) bulkRerun(w http.ResponseWriter, r *http.Request) error {
 // findReruns reads the query and the runs that it selects.
 func (s *Server) findReruns(r *http.Request) (*reruns, error) {
 	q, p := newQuery(r), auth.Of(r.Context())
+	from, to := q.between(dueFromParam, dueBeforeParam)
 	f := read.RunFilter{
 		JobID: q.number(ofJobParam), App: q.text(ofAppParam), Node: q.text(onNodeParam), Outcome: q.outcomeWord(rerunOutcome),
-		From: job.MicrosOf(q.instant(dueFromParam)), To: job.MicrosOf(q.instant(dueBeforeParam)),
+		From: job.MicrosOf(from), To: job.MicrosOf(to),
 		Last: true, Limit: int(q.number(rerunLimit)), Apps: p.In(operator),
 	}
 	if f.Outcome == 0 {
@@ -82,7 +84,6 @@ func (s *Server) findReruns(r *http.Request) (*reruns, error) {
 	filters := []parameter{
 		ofJobParam, ofAppParam, onNodeParam, rerunOutcome, dueFromParam, dueBeforeParam, rerunLimit, pageParam,
 	}
-	q.notEmpty(append(filters, rerunIDs))
 	ids := q.onlyIDs(rerunIDs, filters)
 	if ids == nil && q.given(dueFromParam.name) == "" {
 		q.wrong(dueFromParam.name, problem.Missing.Advise("give a time such as 2027-01-31T03:00:00Z, or ids"))
@@ -95,11 +96,47 @@ func (s *Server) findReruns(r *http.Request) (*reruns, error) {
 		return nil, forbid(p, "This needs the role %s in app %s", operator, cutShort(f.App))
 	}
 	if ids != nil {
-		return s.namedReruns(r.Context(), ids, dry)
+		out, err := s.namedReruns(r.Context(), ids, dry)
+		if err != nil {
+			return nil, err
+		}
+		return out, s.refuseMoved(r.Context(), out)
 	}
 
 	page, err := s.cfg.DB.RunPage(r.Context(), f)
-	return &reruns{rows: page.Rows, next: page.Next, dry: dry}, err
+	if err != nil {
+		return nil, err
+	}
+	out := &reruns{rows: page.Rows, next: page.Next, dry: dry}
+	return out, s.refuseMoved(r.Context(), out)
+}
+
+// refuseMoved refuses runs whose job has moved to an app in which the caller is no operator. Such a
+// job looks deleted, as it does everywhere else. The editor refuses deleted jobs.
+func (s *Server) refuseMoved(ctx context.Context, x *reruns) error {
+	p := auth.Of(ctx)
+	if p.In(operator) == nil {
+		return nil
+	}
+
+	ids := make([]int64, len(x.rows))
+	for i := range x.rows {
+		ids[i] = x.rows[i].JobID
+	}
+	apps, err := s.cfg.DB.AppsOfJobs(ctx, ids)
+	if err != nil {
+		return err
+	}
+
+	x.rows = slices.DeleteFunc(x.rows, func(run read.Run) bool {
+		app, living := apps[run.JobID]
+		moved := living && !p.MayIn(operator, app)
+		if moved {
+			x.refuse(&run, problem.JobDeleted.Of())
+		}
+		return moved
+	})
+	return nil
 }
 
 // namedReruns reads runs by id. Each is accepted or refused on its own, and a run that the caller

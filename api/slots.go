@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -146,7 +147,7 @@ func (s *Server) strips(ctx context.Context, jobs []read.Job, x *slotRange) ([]*
 			JobID: strconv.FormatInt(j.ID, 10), Job: j.Spec.Name, App: j.Spec.App, Timezone: j.Spec.Timezone,
 		}}
 		out[i] = all[i].view
-		if all[i].reigns, err = s.reigns(ctx, j, x); err != nil {
+		if all[i].reigns, out[i].Uncounted, err = s.reigns(ctx, j, x); err != nil {
 			return nil, err
 		}
 	}
@@ -192,9 +193,9 @@ func (s *Server) strips(ctx context.Context, jobs []read.Job, x *slotRange) ([]*
 	return out, err
 }
 
-// reigns returns the definitions of a job that were in force in the range, the earliest first.
-func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) ([]reign, error) {
-	var out []reign
+// reigns returns the definitions of a job that were in force in the range, the earliest first. cut
+// is true if there are more than slotVersions.
+func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) (out []reign, cut bool, err error) {
 	if j.Version == 1 || j.Updated <= job.MicrosOf(x.from) {
 		if j.SpecErr == nil {
 			out = []reign{{spec: j.Spec, from: laterOf(x.from, j.Created.Time()), to: x.to}}
@@ -202,7 +203,7 @@ func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) ([]reign
 	} else {
 		versions, err := s.cfg.DB.Versions(ctx, j.ID, 0, slotVersions)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 
 		to := x.to
@@ -215,6 +216,7 @@ func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) ([]reign
 				break
 			}
 		}
+		cut = len(versions) == slotVersions && to.After(x.from) && versions[slotVersions-1].Version > 1
 	}
 
 	for i := range out {
@@ -222,12 +224,11 @@ func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) ([]reign
 		if len(names) == 0 {
 			continue
 		}
-		var err error
 		if out[i].calendars, err = trip.CalendarsNamed(s.cfg.DB.Reader(ctx), names); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return out, nil
+	return out, cut, nil
 }
 
 // compile compiles the definitions. One that cannot be planned has no due times.
@@ -292,8 +293,12 @@ func (s *Server) slotRecords(ctx context.Context, t *strip, x *slotRange) (*slot
 		t.view.Uncounted = len(out.runs) >= slotRuns
 	} else {
 		out.counts, out.several, err = s.cfg.DB.CountSlots(ctx, t.j.ID, from, to, job.Micros(x.length.Microseconds()),
-			x.now, slotCounted)
+			x.now, slotCounted, auth.Of(ctx).Sees())
 	}
+
+	// A job that has moved does not take its runs along.
+	hidden := func(r read.Run) bool { return !mayRead(ctx, r.App) }
+	out.runs, out.several = slices.DeleteFunc(out.runs, hidden), slices.DeleteFunc(out.several, hidden)
 	return &out, err
 }
 

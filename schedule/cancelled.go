@@ -9,18 +9,18 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// readCancelled reads the cancelled backfills. A cancellation locks the row of the job, so it
-// cannot happen while this transaction holds that lock.
-func (s *scene) readCancelled(tx *sql.Tx, runs []trip.Run) error {
+// readBackfills reads the states of backfills. A cancellation locks the row of the job, so it cannot
+// happen while this transaction holds that lock.
+func (s *scene) readBackfills(tx *sql.Tx, runs []trip.Run) error {
 	backfills := map[int64]bool{}
 	for i := range runs {
 		if runs[i].Kind == trip.Backfill {
 			backfills[runs[i].Request] = true
 		}
 	}
-	cancelled, err := trip.CancelledBackfills(tx, slices.Sorted(maps.Keys(backfills)))
+	states, err := trip.BackfillStates(tx, slices.Sorted(maps.Keys(backfills)))
 	for _, j := range s.jobs {
-		j.cancelled = cancelled
+		j.backfills = states
 	}
 	return err
 }
@@ -28,7 +28,7 @@ func (s *scene) readCancelled(tx *sql.Tx, runs []trip.Run) error {
 // cancelledBackfill: after a cancellation, runs of the backfill that have not begun do not start,
 // and failed runs are not retried.
 func cancelledBackfill(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	if r.Kind == trip.Backfill && j.cancelled[r.Request] {
+	if r.Kind == trip.Backfill && j.backfills[r.Request] == trip.BackfillCancelled {
 		return refusal(job.Skipped, job.ReasonBackfillCancelled, "the backfill was cancelled")
 	}
 	return nil

@@ -34,6 +34,7 @@ type verdict struct {
 	reason  job.Reason
 	limit   job.Limit // for refuse: the app limit that the run would exceed; "": none
 	def     *Definition
+	asked   bool  // people asked for the run, and it was counted against the limits then
 	group   int32 // for start: the group of the slot that it holds; zero: none
 	takes   bool  // for start: it takes that slot now
 	gives   bool  // it gives back the slot that it holds
@@ -94,7 +95,7 @@ func judge(runs []trip.Run, s *scene) []verdict {
 		if (v.action == refuse || v.action == wait) && s.now < r.DueNow {
 			v = verdict{action: hold, at: r.DueNow}
 		}
-		v.run, v.def = *r, j.def
+		v.run, v.def, v.asked = *r, j.def, j.asked(r)
 		j.follow(&v)
 		j.allowance.take(&v)
 		out[i] = v

@@ -325,10 +325,14 @@ func (a *allowance) take(v *verdict) {
 	}
 }
 
-// counts reports whether a verdict counts against the limit of runs a minute. A manual run was
-// counted when it was requested.
-func (v *verdict) counts() bool {
-	return v.action == start && (v.run.Kind != trip.Manual || v.run.Attempt > 1)
+// counts reports whether a verdict counts against the limit of runs a minute. A run that people
+// asked for was counted when it was requested.
+func (v *verdict) counts() bool { return v.action == start && (!v.asked || v.run.Attempt > 1) }
+
+// asked reports whether people asked for a run: a manual run or a rerun. A rerun has the kind of
+// backfills, but its request is none.
+func (j *jobScene) asked(r *trip.Run) bool {
+	return r.Kind == trip.Manual || r.Kind == trip.Backfill && j.backfills[r.Request] == ""
 }
 
 // queues reports whether a verdict adds a waiting run. A woken run that finds no slot was waiting

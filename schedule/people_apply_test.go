@@ -12,6 +12,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
+	"go-crontab/sql"
 	"go-crontab/test/faultproxy"
 )
 
@@ -348,6 +349,26 @@ func TestUnknownCommitOfAnApply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestApplyWithoutSpawnWindows: if the read after the commit fails, the answer does not say that
+// nothing was changed.
+func TestApplyWithoutSpawnWindows(t *testing.T) {
+	c := newCluster(t)
+	dsn, proxy := c.proxied()
+	p, m := c.person(dsn), c.member(1, c.dsn)
+	p.creates(ofEvery("busy", 4))
+	p.creates(ofEvery("edited", 3600))
+	m.claims(0)
+	c.want("busy", m.starts(4), "busy@4")
+
+	rule := proxy.Add(faultproxy.Rule{Match: faultproxy.SQL(`MAX\(IF\(state IN`), Times: -1,
+		Action: faultproxy.Error(1317, "70100", "Query execution was interrupted")})
+	_, err := p.Apply(p.ctx, job.Apply{Jobs: []job.Wanted{wanted(ofEvery("busy", 4)), wanted(ofEvery("edited", 1800))}})
+	if !sql.IsUnknown(err) || rule.Fired() == 0 {
+		t.Errorf("got %v, want an unknown outcome", err)
+	}
+	c.want("the change", c.rows("SELECT version FROM job WHERE name = 'edited'"), "2")
 }
 
 // TestApplyLooksAgain: others change the same objects between the look and the transaction.

@@ -6,11 +6,15 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
+	"go-crontab/test/faultproxy"
+
+	"github.com/google/uuid"
 )
 
 func (p *person) limits(app string, l job.AppLimits) {
@@ -158,6 +162,93 @@ func TestAskedRunsOfAnApp(t *testing.T) {
 
 	if _, err := p.at(60).RunNow(p.ctx, ids[:1], 0, ""); err != nil {
 		t.Errorf("a minute later: %v", err)
+	}
+}
+
+// failed returns the due times whose run failed.
+func (p *person) failed() (out []edit.Past) {
+	p.Helper()
+	for _, row := range p.rows("SELECT CONCAT_WS(' ', id, job_id, due) FROM run WHERE outcome = 'failed' ORDER BY due") {
+		var x edit.Past
+		if _, err := fmt.Sscan(row, &x.Run, &x.JobID, &x.Due); err != nil {
+			p.Fatal(err)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// counting is the session of a node with a limiter.
+type counting struct{ *testSession }
+
+func (counting) ID() uuid.UUID { return uuid.UUID{1} }
+
+// TestRerunsOfAnApp: a rerun counts once against the limit of runs a minute: when it is asked for. A
+// refused one does not count. The runs of a backfill count when they begin.
+func TestRerunsOfAnApp(t *testing.T) {
+	c := newCluster(t)
+	p, m := c.person(c.dsn), c.member(1, c.dsn)
+	limiter := NewLimiter(LimiterConfig{DB: c.db, Session: counting{m.session}, Lookout: Blind{}, Metrics: p.metrics})
+	m.starter.Limits = limiter
+	wantCounted := func(what, want string) {
+		t.Helper()
+		if err := limiter.look(c.Context(), m.session.now); err != nil {
+			t.Fatal(err)
+		}
+		c.want(what, c.rows("SELECT COALESCE(SUM(starts), 0) FROM app_start WHERE app = 'a'"), want)
+	}
+
+	spec := ofEvery("j", 4)
+	spec.App, spec.Overlap = "a", job.OverlapAllow
+	id := p.creates(spec)
+	m.claims(0)
+	c.want("due", append(m.starts(4), m.starts(8)...), "j@4", "j@8")
+	c.finishAll("failed")
+	p.limits("a", job.AppLimits{RunsPerMinute: 5})
+	wantCounted("before", "0")
+
+	failed := p.failed()
+	for _, want := range []job.BulkResult{job.BulkChanged, job.BulkRefused} {
+		asked, err := p.at(9).Rerun(p.ctx, failed, func(edit.Asked) {})
+		if err != nil || len(asked.Done) != 2 || asked.Done[0].Result != want || asked.Done[1].Result != want {
+			t.Errorf("got %+v, %v, want two %s", asked.Done, err, want)
+		}
+	}
+	wantCounted("asked for", "2")
+	c.want("reruns", m.takesOverdue(9.5), "j@4", "j@8")
+	wantCounted("begun", "2")
+
+	p.backfills(id, past(4, 8, 2), "")
+	m.claims(10)
+	c.want("backfill", m.starts(10), "j@4", "j@8")
+	wantCounted("a backfill", "4")
+}
+
+// TestLimitsAreReadOnce: a request for many runs reads and counts once, since it holds up the others
+// of its app.
+func TestLimitsAreReadOnce(t *testing.T) {
+	c := newCluster(t)
+	dsn, proxy := c.proxied()
+	p := c.person(dsn)
+	p.limits("a", job.AppLimits{RunsPerMinute: 3, Waiting: 9})
+	var ids []int64
+	for n := range 4 {
+		ids = append(ids, p.creates(inApp("a", fmt.Sprint("j", n))))
+	}
+
+	var asks atomic.Int64
+	uses := faultproxy.SQL("app_start|owner = -1")
+	proxy.OnCommand(func(command faultproxy.Command) {
+		if uses(command) {
+			asks.Add(1)
+		}
+	})
+	asked, err := p.RunNow(p.ctx, ids, 0, "")
+	if err != nil || asked.Done[2].Err != nil || !errors.As(asked.Done[3].Err, new(*job.OverLimit)) {
+		t.Errorf("got %+v, %v", asked, err)
+	}
+	if n := asks.Load(); n != 3 { // starts, waiting runs, and the count of this request
+		t.Errorf("got %d statements about the use of the limits", n)
 	}
 }
 

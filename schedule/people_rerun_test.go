@@ -40,6 +40,12 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 		}
 		return nil, p.Kill(p.ctx, l)
 	},
+	"rerun": func(p *person, _, _ int64) (any, error) {
+		p.limits("default", job.AppLimits{RunsPerMinute: 5})
+		p.exec("UPDATE run SET state = 'executing', started = 1, spawn_by = due_now + 1 WHERE due = ?", int64(t0)+4_000_000)
+		p.finishAll("failed")
+		return p.Rerun(p.ctx, p.failed(), func(edit.Asked) {})
+	},
 	"backfill": func(p *person, busy, _ int64) (any, error) { return p.Backfill(p.ctx, busy, past(1, 9, 2), "key") },
 	"cancel a backfill": func(p *person, busy, _ int64) (any, error) {
 		b, err := p.Backfill(p.ctx, busy, past(1, 9, 2), "key")

@@ -28,7 +28,7 @@ func TestReasonsOfPolicies(t *testing.T) {
 		scene jobScene
 	}{
 		job.ReasonJobDeleted:        {job.Spec{}, run, jobScene{Job: trip.Job{Deleted: true}}},
-		job.ReasonBackfillCancelled: {job.Spec{}, backfill, jobScene{cancelled: map[int64]bool{3: true}}},
+		job.ReasonBackfillCancelled: {job.Spec{}, backfill, jobScene{backfills: map[int64]trip.BackfillState{3: trip.BackfillCancelled}}},
 		job.ReasonDefinitionInvalid: {job.Spec{}, run, jobScene{def: &Definition{Err: errors.New("schedule: broken")}}},
 		job.ReasonNoNode: {job.Spec{}, run,
 			jobScene{elsewhere: true, lost: map[lateRun]bool{{1, 0, run.Due}: true}}},

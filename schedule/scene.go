@@ -47,7 +47,7 @@ type jobScene struct {
 	slots     map[int32]*groupScene // of the scene
 	allowance *allowance            // of its app; nil: the app has no limits
 
-	cancelled map[int64]bool // by backfill id
+	backfills map[int64]trip.BackfillState // by id
 }
 
 // groupScene is the part of the scene for one group.
@@ -67,7 +67,7 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 	if err := s.lockJobs(tx, runs, defs); err != nil {
 		return nil, err
 	}
-	if err := s.readCancelled(tx, runs); err != nil {
+	if err := s.readBackfills(tx, runs); err != nil {
 		return nil, err
 	}
 	if err := s.readTurns(tx); err != nil {

@@ -37,6 +37,7 @@ type Heartbeat struct {
 	HeartbeatConfig
 	seen   bool      // a beat has found the session's row
 	silent time.Time // time of the first failed beat in a row; zero: the last beat succeeded
+	logged bool      // a failed beat in this row was logged
 }
 
 // NewHeartbeat returns a heartbeat. The caller runs it.
@@ -83,10 +84,10 @@ func (h *Heartbeat) succeeded() {
 	if h.silent.IsZero() {
 		return
 	}
-	if !h.Outage.End() {
+	if !h.Outage.End() && h.logged {
 		h.Log.Info("heartbeats succeed again", "after", time.Since(h.silent).Round(time.Millisecond))
 	}
-	h.silent = time.Time{}
+	h.silent, h.logged = time.Time{}, false
 }
 
 // failed logs a failed beat, and returns the pause before the next one. took is how long it took to
@@ -106,6 +107,7 @@ func (h *Heartbeat) failed(err error, took time.Duration) time.Duration {
 		h.Outage.Begin(err, now.Add(t.Stale-age), now.Add(t.Kill-age), executing)
 	}
 
+	h.logged = true
 	h.Log.Warn("heartbeat failed, trying again", "error", err, "lease_age", age.Round(time.Millisecond))
 	return t.Beat / 8
 }

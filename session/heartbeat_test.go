@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"log/slog"
 	"strings"
@@ -250,6 +251,22 @@ func TestHeartbeatRuns(t *testing.T) {
 	<-done
 	if got := said.String(); strings.Count(got, "beat failed") != 2 || strings.Count(got, "\n") != 3 {
 		t.Errorf("the log says %s, want two beats that failed and one line when it beats again", got)
+	}
+}
+
+// TestHeartbeatOnANewConnection: a beat that succeeds on a new connection is not worth a line, since
+// the one that failed on the old connection was not either.
+func TestHeartbeatOnANewConnection(t *testing.T) {
+	f := setUp(t)
+	h := f.heartbeat(f.join("one"))
+	var said strings.Builder
+	h.Log = slog.New(slog.NewTextHandler(&said, nil))
+	if wait := h.failed(driver.ErrBadConn, time.Millisecond); wait != 0 {
+		t.Errorf("it waits %s", wait)
+	}
+	h.succeeded()
+	if said.Len() > 0 {
+		t.Errorf("the log says %s", said.String())
 	}
 }
 

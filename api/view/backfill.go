@@ -42,5 +42,5 @@ const (
 type BackfillDue struct {
 	Due   time.Time `json:"due" doc:"The due time."`
 	State string    `json:"state" enum:"succeeded,failed,timed_out,killed,lost,skipped,missed,superseded,running,waiting,left_out,planned,cancelled,no_record" doc:"What became of it: the outcome of its last attempt, or 'running' or 'waiting' before that; 'left_out' if it had succeeded before the backfill; 'planned' if the backfill has not reached it, and 'cancelled' if it never will; 'no_record' if retention has removed its run, or it is no due time any more."`
-	Run   *Run      `json:"run,omitempty" doc:"Its last attempt, if it is running or has ended."`
+	Run   *Run      `json:"run,omitempty" doc:"Its last attempt, if it is running or has ended. Absent if it began in another app, whose runs you may not read."`
 }

@@ -15,7 +15,7 @@ type JobStats struct {
 	FailFrom  time.Time      `json:"failures_from" doc:"Since when failures are counted: later than 'from' if the window has more failures than are read."`
 	Cut       bool           `json:"cut" doc:"Whether one of these two is later than 'from': at most 50,000 runs and 20,000 failures are read. Use a shorter window, or one app."`
 	Totals    JobStatsTotals `json:"totals" doc:"The sums over all jobs, not only the listed ones."`
-	Items     []*JobStat     `json:"items" doc:"The jobs that had runs in the window, the noisiest first: by failures in the window, then by failures in a row, then by runs."`
+	Items     []*JobStat     `json:"items" doc:"The jobs that had runs in the window, the noisiest first: by failures in the window, then by runs."`
 	Truncated bool           `json:"truncated" doc:"Whether more jobs had runs than 'limit'."`
 }
 
@@ -23,7 +23,7 @@ type JobStatsTotals struct {
 	Running     int64    `json:"running" doc:"How many runs are executing now."`
 	Jobs        int      `json:"jobs" doc:"How many jobs had runs in the window."`
 	FailedJobs  int      `json:"failed_jobs" doc:"How many jobs had a failed or lost run, or missed a due time."`
-	FailingJobs int      `json:"failing_jobs" doc:"How many of these have not succeeded since."`
+	FailingJobs int      `json:"failing_jobs" doc:"How many of these have not succeeded since, as far as successes are counted: see 'counted_from'."`
 	Runs        int64    `json:"runs" doc:"How many due times ran to their end."`
 	Succeeded   int64    `json:"succeeded" doc:"How many succeeded."`
 	Failed      int64    `json:"failed" doc:"How many failed or timed out after their last attempt."`
@@ -65,7 +65,7 @@ type LastFailure struct {
 	Reason     string      `json:"reason,omitempty" doc:"The reason for people, in one line."`
 	ExitCode   *int        `json:"exit_code,omitempty" doc:"The exit code of its command."`
 	LastLine   string      `json:"last_line,omitempty" doc:"The last line of its kept output that is not empty, at most 300 characters. Only of the first 50 jobs."`
-	Recovered  *time.Time  `json:"recovered,omitempty" doc:"The due time of the first run that succeeded after it. Absent if there is none."`
+	Recovered  *time.Time  `json:"recovered,omitempty" doc:"The due time of the first run that succeeded after it. Absent if there is none, or if it was due before 'counted_from'."`
 }
 
 // Counts are the numbers that a console shows beside its menu.

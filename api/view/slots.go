@@ -26,7 +26,7 @@ type JobSlots struct {
 	Holes     int64        `json:"holes" doc:"How many due times in the past have no record."`
 	Slots     []Slot       `json:"slots,omitempty" doc:"The due times, the earliest first. Absent if there are more than 'most'."`
 	Buckets   []SlotBucket `json:"buckets,omitempty" doc:"The range in parts of equal length, if there are more due times than 'most'. Parts without due times are left out. Ask for the range of a part to see its due times."`
-	Uncounted bool         `json:"uncounted,omitempty" doc:"Whether the due times are too expensive to compute, or too many. Use a shorter range."`
+	Uncounted bool         `json:"uncounted,omitempty" doc:"Whether the due times are too expensive to compute, or too many, or the job had more than 50 definitions in the range. Use a shorter range."`
 }
 
 // SlotState says what became of a due time: the outcome of its run, or one of the states below.

@@ -3,9 +3,11 @@ package edit
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"go-crontab/job"
 	"go-crontab/job/problem"
+	"go-crontab/sql"
 	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
@@ -127,11 +129,12 @@ func (a *applying) passedUnchanged(ctx context.Context) error {
 		}
 	}
 
+	// The change is committed, so a failed read must not look like a failed change.
 	window, err := trip.SpawnBy(a.DB.Reader(ctx), running, a.now+job.SpawnWindow)
-	if err == nil {
-		err = a.passed(ctx, window)
-	}
 	if err != nil {
+		return &sql.Unknown{Err: fmt.Errorf("the change is made, but a run that was starting may still begin: %w", err)}
+	}
+	if err := a.passed(ctx, window); err != nil {
 		return err
 	}
 

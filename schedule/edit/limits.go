@@ -112,10 +112,17 @@ func limitApp(tx *sql.Tx, app string, adds int64) error {
 	return limits.CheckJobs(app, has, adds)
 }
 
-// limitRuns locks the limits of the jobs' apps, in order, and refuses runs beyond a limit. An
-// admitted run counts as started at once, so that concurrent requests cannot all pass; its start
-// does not count again.
+// limitRuns locks the limits of the jobs' apps, and refuses runs beyond a limit.
 func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micros) error {
+	limited, err := holdLimits(tx, done, seen)
+	if err != nil {
+		return err
+	}
+	return admitRuns(tx, limited, done, seen, now)
+}
+
+// holdLimits locks the limits of the jobs' apps, in order, and returns those that exist.
+func holdLimits(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen) (map[string]job.AppLimits, error) {
 	apps := map[string]bool{}
 	for i := range done {
 		if done[i].Result == job.BulkChanged {
@@ -127,40 +134,50 @@ func limitRuns(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen, now job.Micro
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
 		limits, found, err := trip.HoldLimits(tx, app)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if found {
 			limited[app] = limits
 		}
 	}
+	return limited, nil
+}
 
-	for i := range done {
-		d := &done[i]
-		if d.Result != job.BulkChanged {
+// admitRuns refuses runs beyond a limit. An admitted run counts as started at once, so that
+// concurrent requests cannot all pass; its start does not count again. The caller has locked the
+// limits.
+func admitRuns(
+	tx *sql.Tx, limited map[string]job.AppLimits, done []Done, seen map[int64]*trip.Seen, now job.Micros,
+) error {
+	for _, app := range slices.Sorted(maps.Keys(limited)) {
+		limits := limited[app]
+		starts, waiting, err := useOf(tx, app, limits, now)
+		if err != nil {
+			return err
+		}
+
+		admitted := int64(0)
+		for i := range done {
+			d := &done[i]
+			if d.Result != job.BulkChanged || seen[d.ID].App != app {
+				continue
+			}
+			if err := limits.CheckRun(app, starts, waiting, now); err != nil {
+				d.Result, d.Err = job.BulkRefused, err
+				continue
+			}
+			starts[job.SecondOf(now)]++
+			admitted++
+		}
+
+		if admitted == 0 || limits.RunsPerMinute == 0 {
 			continue
 		}
-		app := seen[d.ID].App
-		limits, found := limited[app]
-		if !found {
-			continue
-		}
-
-		switch err := admit(tx, app, limits, now); {
-		case errors.As(err, new(*job.OverLimit)):
-			d.Result, d.Err = job.BulkRefused, err
-		case err != nil:
+		if err := trip.AddAskedRuns(tx, app, job.SecondOf(now), admitted); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// admit counts a requested run, or refuses it with *job.OverLimit.
-func admit(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) error {
-	if err := checkRun(tx, app, limits, now); err != nil || limits.RunsPerMinute == 0 {
-		return err
-	}
-	return trip.AddAskedRuns(tx, app, job.SecondOf(now), 1)
 }
 
 // admitBackfill refuses a backfill with *job.OverLimit while its app is at a limit. Later, the
@@ -170,24 +187,25 @@ func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
 	if err != nil {
 		return err
 	}
-	return checkRun(tx, app, limits, now)
+	starts, waiting, err := useOf(tx, app, limits, now)
+	if err != nil {
+		return err
+	}
+	return limits.CheckRun(app, starts, waiting, now)
 }
 
-// checkRun returns *job.OverLimit if an app may not have another requested run now. The caller has
-// locked the limits.
-func checkRun(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (err error) {
-	starts, waiting := job.Starts{}, int64(0)
+// useOf returns what counts against the limits of an app for runs. The caller has locked them.
+func useOf(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (starts job.Starts, waiting int64, err error) {
+	starts = job.Starts{}
 	if limits.RunsPerMinute != 0 {
 		if starts, err = trip.AppStarts(tx, app, job.FirstOfMinute(now)); err != nil {
-			return err
+			return nil, 0, err
 		}
 	}
 	if limits.Waiting != 0 {
-		if waiting, err = trip.CountWaiting(tx, app, limits.Waiting); err != nil {
-			return err
-		}
+		waiting, err = trip.CountWaiting(tx, app, limits.Waiting)
 	}
-	return limits.CheckRun(app, starts, waiting, now)
+	return starts, waiting, err
 }
 
 // putLimits replaces the row of an app's limits.

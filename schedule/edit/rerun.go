@@ -24,7 +24,8 @@ var ErrRanAgain = errors.New("the due time has a later run")
 
 // Rerun adds one run of each due time, all as one request in one transaction. It refuses single due
 // times that have a later run by then. Two requests at the same time lock the same runs, so the
-// second one sees the runs of the first.
+// second one sees the runs of the first. The members of a Galera cluster do not see each other's
+// locks, so requests on two members may both be accepted.
 //
 // The caller bounds the number of due times.
 func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Asked, error) {
@@ -42,7 +43,8 @@ func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Aske
 		}
 		out.Done = runnableOf(ids, seen)
 
-		if err := limitRuns(tx, out.Done, seen, now); err != nil {
+		limited, err := holdLimits(tx, out.Done, seen)
+		if err != nil {
 			return nil, err
 		}
 		last, err := trip.LockLastRuns(tx, runs)
@@ -53,6 +55,9 @@ func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Aske
 			if d := &out.Done[i]; d.Err == nil && !last[p.Run] {
 				d.Result, d.Err = job.BulkRefused, ErrRanAgain
 			}
+		}
+		if err := admitRuns(tx, limited, out.Done, seen, now); err != nil {
+			return nil, err
 		}
 
 		out.Request, err = tx.InsertRequest("rerun", "", sha256.Sum256(fmt.Appendf(nil, "rerun %d", runs)), 0, now)

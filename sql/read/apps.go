@@ -39,6 +39,16 @@ func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, er
 	return ids, len(ids) == 0, nil
 }
 
+// inApps returns the SQL condition that a run belongs to one of some apps. It is empty for nil, which
+// means all apps. none is true if none of them exists.
+func inApps(r sql.Reader, apps []string) (condition string, none bool, err error) {
+	ids, none, err := appsOf(r, "", apps)
+	if err == nil && ids != nil {
+		condition = " AND r.app_id IN " + list(ids)
+	}
+	return condition, none, err
+}
+
 // name reads one name, or returns sql.ErrNotFound if there is no row.
 func name(r sql.Reader, what, query string, args ...any) (string, error) {
 	found, err := sql.Select(r, what, scanText, query, args...)

@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"go-crontab/job"
@@ -163,7 +164,7 @@ func (db *DB) FailuresOfWindow(ctx context.Context, w Window) (out []Fared, sinc
 	return slices.DeleteFunc(out, func(f Fared) bool { return f.Due < since }), since, nil
 }
 
-// RunsAndOutput reads runs, and the kept output of the first most of them.
+// RunsAndOutput reads runs, and the kept output of the first most of them, as far as it can be read.
 func (db *DB) RunsAndOutput(ctx context.Context, ids []int64, most int) (map[int64]*Run, error) {
 	r := db.Reader(ctx)
 	rows, err := runsByID(r, ids)
@@ -177,8 +178,10 @@ func (db *DB) RunsAndOutput(ctx context.Context, ids []int64, most int) (map[int
 			first[id] = run
 		}
 	}
-	_, err = readOutputs(r, first)
-	return rows, err
+	if _, err := readOutputs(r, first); err != nil && !errors.Is(err, ErrUnreadable) {
+		return nil, err
+	}
+	return rows, nil
 }
 
 // JobsByID reads living and deleted jobs.

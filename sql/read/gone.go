@@ -19,7 +19,7 @@ type GoneNode struct {
 }
 
 const (
-	goneMost = 500  // audit lines that are read
+	goneMost = 500  // audit lines of such nodes that are read
 	lostMost = 5000 // lost runs that are read
 )
 
@@ -28,9 +28,10 @@ const (
 func (db *DB) GoneNodes(ctx context.Context, since job.Micros) ([]GoneNode, error) {
 	r := db.Reader(ctx)
 	const query = `
-		SELECT a.at, a.name, a.action, COALESCE(a.was, ''), EXISTS (SELECT 1 FROM session s WHERE s.node = a.name)
+		SELECT a.at, a.name, a.action, COALESCE(a.was, '')
 		FROM audit a FORCE INDEX (kind)
 		WHERE a.kind = ? AND a.at >= ? AND a.action IN (?, ?, ?)
+			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.node = a.name)
 		ORDER BY a.at DESC, a.id DESC
 		LIMIT ?`
 
@@ -44,14 +45,10 @@ func (db *DB) GoneNodes(ctx context.Context, since job.Micros) ([]GoneNode, erro
 			n      GoneNode
 			action job.Action
 			was    string
-			back   bool
 			life   job.SessionLife
 		)
-		if err := rows.Scan(&n.At, &n.Node, &action, &was, &back); err != nil {
+		if err := rows.Scan(&n.At, &n.Node, &action, &was); err != nil {
 			return err
-		}
-		if back {
-			return nil
 		}
 
 		// If the line was edited by hand, only the number of lost runs is missing.

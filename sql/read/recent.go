@@ -40,16 +40,22 @@ type Recent struct {
 // recentAtOnce bounds the ranges of one statement.
 const recentAtOnce = 200
 
-// RecentRuns reads the latest n runs of each job. It reads a page of jobs with two statements: one
-// finds where the range of each job begins, the other reads the ranges.
-func (db *DB) RecentRuns(ctx context.Context, jobs []int64, n int) (map[int64]*Recent, error) {
+// RecentRuns reads the latest n runs of each job, without those of other apps than the given ones:
+// a job that has moved leaves its past behind. nil means all apps. It reads a page of jobs with two
+// statements: one finds where the range of each job begins, the other reads the ranges.
+func (db *DB) RecentRuns(ctx context.Context, jobs []int64, n int, apps []string) (map[int64]*Recent, error) {
 	out := make(map[int64]*Recent, len(jobs))
+	in, none, err := inApps(db.Reader(ctx), apps)
+	if err != nil || none {
+		return out, err
+	}
+
 	for part := range slices.Chunk(jobs, recentAtOnce) {
 		ranges, err := recentRanges(db.Reader(ctx), part, n, out)
 		if err != nil {
 			return nil, err
 		}
-		if err := recentRows(db.Reader(ctx), ranges, out); err != nil {
+		if err := recentRows(db.Reader(ctx), ranges, in, out); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +98,7 @@ func recentRanges(r sql.Reader, jobs []int64, n int, out map[int64]*Recent) ([]s
 	return sql.Select(r, "find recent runs", scan, query, n-1)
 }
 
-func recentRows(r sql.Reader, ranges []string, out map[int64]*Recent) error {
+func recentRows(r sql.Reader, ranges []string, in string, out map[int64]*Recent) error {
 	if len(ranges) == 0 {
 		return nil
 	}
@@ -102,7 +108,7 @@ func recentRows(r sql.Reader, ranges []string, out map[int64]*Recent) error {
 			GREATEST(r.started, IF(r.started > 0, r.due_now, 0)), r.ended, r.outcome, r.final <> 0
 		FROM run r FORCE INDEX (attempt)
 		WHERE (` + strings.Join(ranges, " OR ") + `)
-			AND r.due <= ` + begunBy + ` AND r.state IN ('executing', 'ended')
+			AND r.due <= ` + begunBy + ` AND r.state IN ('executing', 'ended')` + in + `
 		ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC`
 
 	scan := func(rows *sql.Rows) error {

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"slices"
 	"testing"
 
 	"go-crontab/job"
@@ -15,7 +16,7 @@ func TestRecentRuns(t *testing.T) {
 
 	var recent map[int64]*Recent
 	f.readsAtMost(200, "the latest 12 runs of two jobs", func() {
-		recent = must(f.db.RecentRuns(f.Context(), []int64{2, 3}, 12))
+		recent = must(f.db.RecentRuns(f.Context(), []int64{2, 3}, 12, nil))
 	})
 
 	frequent := recent[2]
@@ -36,7 +37,7 @@ func TestRecentRuns(t *testing.T) {
 		page[i] = int64(100 + i)
 	}
 	f.readsAtMost(200*40, "the latest 12 runs of a page", func() {
-		if got := must(f.db.RecentRuns(f.Context(), page, 12)); len(got) != 200 {
+		if got := must(f.db.RecentRuns(f.Context(), page, 12, nil)); len(got) != 200 {
 			t.Errorf("a page: got %d jobs", len(got))
 		}
 	})
@@ -46,6 +47,35 @@ func TestRecentRuns(t *testing.T) {
 		if int64(j.Due) != want {
 			t.Errorf("job %d: got its latest failure at %d, want %d", j.JobID, j.Due, want)
 		}
+	}
+}
+
+// TestRunsOfOneApp: runs of a job that began in another app are left out.
+func TestRunsOfOneApp(t *testing.T) {
+	f := setUp(t)
+	f.jobs(1000)
+	f.runs(1000, 2000)
+	f.exec("UPDATE run SET app_id = 4 WHERE job_id = 2 AND id <= 1000")
+	f.exec("UPDATE run SET due_count = 2, due_last = due + 1 WHERE job_id = 2 AND id IN (500, 1500)")
+
+	count := func(apps ...string) (n int64) {
+		counts, several, err := f.db.CountSlots(f.Context(), 2, epoch, epoch+3_000_000, 1_000_000, epoch+3_000_000, 9, apps)
+		if err != nil || len(several) != 2 {
+			t.Errorf("got %d runs that count several due times, %v", len(several), err)
+		}
+		for _, c := range counts {
+			n += c.N
+		}
+		return n
+	}
+	all, before, after := count(), count("app-4"), count("app-3")
+	if before == 0 || after == 0 || before+after != all {
+		t.Errorf("slots: got %d before and %d after the move, %d in all", before, after, all)
+	}
+
+	recent := must(f.db.RecentRuns(f.Context(), []int64{2}, 400, []string{"app-3"}))[2].Runs
+	if len(recent) == 0 || slices.ContainsFunc(recent, func(r RecentRun) bool { return r.ID <= 1000 }) {
+		t.Errorf("recent runs: got %+v", recent)
 	}
 }
 

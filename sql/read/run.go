@@ -151,7 +151,8 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 }
 
 // readOutputs reads the kept output of runs, without the parts of large ones, and returns the
-// number of runs that had output.
+// number of runs that had output. If it returns ErrUnreadable, it has read all outputs that can be
+// read.
 func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	ids := make([]int64, 0, len(runs))
 	for id, run := range runs {
@@ -161,6 +162,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	}
 
 	slices.Sort(ids)
+	var unreadable error
 	scan := func(rows *sql.Rows) (id int64, err error) {
 		var o job.Output
 		var extra []byte
@@ -170,12 +172,14 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 		}
 
 		if err := o.Unpack(); err != nil {
-			return id, fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
+			unreadable = fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
+			return id, nil
 		}
 		if len(extra) > 0 {
 			var x trip.Extra
 			if err := json.Unmarshal(extra, &x); err != nil {
-				return id, fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
+				unreadable = fmt.Errorf("%w: run %d: %w", ErrUnreadable, id, err)
+				return id, nil
 			}
 			o.Lines, o.Stamps, o.Answer = x.Lines, x.Stamps, x.Answer
 		}
@@ -199,7 +203,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 		n += len(found)
 	}
 
-	return n, nil
+	return n, unreadable
 }
 
 // Chunks reads the output of an executing run, in pieces, beginning at byte `from`.

@@ -47,15 +47,21 @@ type SlotCount struct {
 }
 
 // CountSlots divides [from, before) into parts of a length and counts the due times of a job's
-// schedule in each, by their last attempts. Runs that count several due times are returned by
-// themselves: at most limit.
+// schedule in each, by their last attempts. Runs of other apps than the given ones do not count; nil
+// means all apps. Runs that count several due times are returned by themselves, of all apps: at most
+// limit.
 func (db *DB) CountSlots(ctx context.Context, jobID int64, from, before, length, now job.Micros,
-	limit int) (counts []SlotCount, several []Run, err error) {
-	const query = `
-		SELECT (due - ?) DIV ?, state, outcome, due > ?, COUNT(*), MAX(due)
-		FROM run FORCE INDEX (attempt)
-		WHERE job_id = ? AND due >= ? AND due < ? AND request = 0 AND (final = 1 OR state <> 'ended')
-			AND COALESCE(due_count, 1) = 1
+	limit int, apps []string) (counts []SlotCount, several []Run, err error) {
+	in, none, err := inApps(db.Reader(ctx), apps)
+	if err != nil || none {
+		return nil, nil, err
+	}
+
+	query := `
+		SELECT (r.due - ?) DIV ?, r.state, r.outcome, r.due > ?, COUNT(*), MAX(r.due)
+		FROM run r FORCE INDEX (attempt)
+		WHERE r.job_id = ? AND r.due >= ? AND r.due < ? AND r.request = 0 AND (r.final = 1 OR r.state <> 'ended')
+			AND COALESCE(r.due_count, 1) = 1` + in + `
 		GROUP BY 1, 2, 3, 4`
 	scan := func(rows *sql.Rows) (c SlotCount, err error) {
 		var outcome string

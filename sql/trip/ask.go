@@ -46,8 +46,8 @@ func Kill(tx *sql.Tx, l Launch) (bool, error) {
 	return n == 1, err
 }
 
-// LockLastRuns locks ended runs, and returns the runs that are the last of their due time. A
-// transaction that adds a run to one of these due times waits until this one ends.
+// LockLastRuns locks ended runs, and returns the runs that are the last of their due time. Another
+// rerun of these due times on the same server waits until this transaction ends.
 func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 	out := make(map[int64]bool, len(runs))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(runs)), atOnce) {

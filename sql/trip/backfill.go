@@ -213,22 +213,26 @@ func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
 	return expect("move backfills", n, len(backfills), err)
 }
 
-// CancelledBackfills returns the cancelled ones among some backfills. The transaction has locked
-// the rows of their jobs. A cancellation locks these rows too, so it cannot come in between.
-func CancelledBackfills(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
-	out := map[int64]bool{}
+// BackfillStates returns the states of backfills. The transaction has locked the rows of their jobs.
+// A cancellation locks these rows too, so it cannot come in between. A request for reruns is no
+// backfill, although its runs have that kind.
+func BackfillStates(tx *sql.Tx, ids []int64) (map[int64]BackfillState, error) {
+	out := map[int64]BackfillState{}
 	if len(ids) == 0 {
 		return out, nil
 	}
 
 	query := `
-		SELECT id
+		SELECT id, state
 		FROM backfill FORCE INDEX (PRIMARY)
-		WHERE state = 'cancelled' AND id IN ` + list(slices.Values(ids))
-	found, err := sql.Select(tx, "read cancelled backfills", scanID, query)
-	for _, id := range found {
-		out[id] = true
-	}
-
-	return out, err
+		WHERE id IN ` + list(slices.Values(ids))
+	return out, sql.Each(tx, "read states of backfills", func(rows *sql.Rows) error {
+		var (
+			id    int64
+			state BackfillState
+		)
+		err := rows.Scan(&id, &state)
+		out[id] = state
+		return err
+	}, query)
 }
