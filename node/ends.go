@@ -137,12 +137,9 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	}
 }
 
-// partsGrace is the time for which a stopping node goes on to write large outputs.
-const partsGrace = 10 * time.Second
-
 // closeParts waits for large outputs of ended runs, whose ends are written or cannot be written now.
 func (n *Node) closeParts(hard context.Context) {
-	ctx, cancel := context.WithTimeout(hard, partsGrace)
+	ctx, cancel := context.WithTimeout(hard, trip.PartGrace)
 	defer cancel()
 	n.parts.Close(ctx)
 }
