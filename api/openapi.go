@@ -414,6 +414,10 @@ var replyHeaders = map[string]openapi.Header{
 	accelHeader: textHeader("`no`, for streams: proxies must not buffer it."),
 	"Output-State": {Description: "Whether the run is still executing. Not with " +
 		"JSON.", Schema: openapi.Words(running, ended)},
+	"Output-Pending": {
+		Description: "Present if its node is still writing parts of the output. Ask again in a second. Not with JSON.",
+		Schema:      openapi.Words("true"),
+	},
 	"Output-From": {
 		Description: "The position in the output at which the body begins. With `raw` and `from`.",
 		Schema:      &openapi.Schema{Type: openapi.Types{openapi.Integer}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -47,6 +48,9 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	w.Header().Set("Output-State", o.state())
+	if o.missing.Coming {
+		w.Header().Set("Output-Pending", "true")
+	}
 	if raw {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Disposition", `attachment; filename="output"`)
@@ -65,8 +69,14 @@ func isTrue(word string) bool { return word == "1" || word == "true" }
 
 // runOutput is a run and what is needed to read its output.
 type runOutput struct {
-	run  read.Run
-	live []job.Piece // while it executes
+	run     read.Run
+	live    []job.Piece // while it executes
+	missing read.MissingParts
+}
+
+// truncated reports whether some of the output is not kept, and will not be.
+func (o *runOutput) truncated() bool {
+	return o.run.Output.Bytes > o.run.Kept || o.missing.Count > 0 && !o.missing.Coming
 }
 
 func (o *runOutput) state() string {
@@ -100,15 +110,16 @@ func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutp
 	run := &o.run
 	v := view.Output{
 		ID: job.RunID(run.ID), State: o.state(), From: from, Next: from, Bytes: max(from, run.Output.Bytes),
+		Pending: o.missing.Coming,
 	}
 	if !run.Executing {
 		v.Outcome, v.Bytes, v.Lines = run.Outcome, run.Output.Bytes, run.Output.LineCount()
 		v.HTTP = httpView(run)
 	}
 
-	stamps, err := job.DecodeStamps(run.Output.Stamps)
+	stamps, err := stampsOf(run)
 	if err != nil {
-		return fmt.Errorf("run %d: %w", run.ID, err)
+		return err
 	}
 	v.MarksStderr = stamps.Apart
 
@@ -127,9 +138,6 @@ func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutp
 		return err
 	}
 
-	if v.Pending, err = s.pending(r.Context(), run); err != nil {
-		return err
-	}
 	if asPieces && !outputRemoved(run) {
 		v.Pieces = append([]view.OutputEvent{}, pieceViews(pieces, from, stamps, all && !run.Executing)...)
 		if n := len(v.Pieces); n > 0 {
@@ -141,27 +149,37 @@ func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutp
 	return answer(w, http.StatusOK, v)
 }
 
-// pendingFor is the time after the end of a run in which its node may still write a large output.
-const pendingFor = 2 * time.Minute
-
-// pending reports whether parts of an output are probably still being written.
-func (s *Server) pending(ctx context.Context, run *read.Run) (bool, error) {
+// missingParts looks for announced parts of an output. It comes before its pieces are read: if no
+// part was missing then, none is missing among the pieces.
+func (s *Server) missingParts(ctx context.Context, run *read.Run) (m read.MissingParts, err error) {
 	if run.Executing || run.Output.Parts == 0 {
-		return false, nil
+		return m, nil
 	}
 	now, err := s.now()
-	if err != nil || now.Sub(run.Ended.Time()) > pendingFor {
-		return false, err
+	if err != nil {
+		return m, err
 	}
-	missing, err := s.cfg.DB.MissingParts(ctx, run)
-	return missing > 0, err
+	return s.cfg.DB.MissingParts(ctx, run, job.MicrosOf(now))
+}
+
+// stampsOf returns the stamps of an output. The node of a run has them in memory until the run has
+// ended: nothing is known of a run that executes, or whose node died.
+func stampsOf(run *read.Run) (job.Stamps, error) {
+	if len(run.Output.Stamps) == 0 && (run.Executing || run.Outcome == job.Lost) {
+		return job.Stamps{From: math.MaxInt64}, nil
+	}
+	m, err := job.DecodeStamps(run.Output.Stamps)
+	if err != nil {
+		err = fmt.Errorf("run %d: %w", run.ID, err)
+	}
+	return m, err
 }
 
 // pieceViews turns pieces into text with true line numbers and stamps.
 func pieceViews(pieces []job.Piece, from int64, stamps job.Stamps, over bool) []view.OutputEvent {
 	var out []view.OutputEvent
 	reading, lines := job.Reading{Next: from}, job.NewLineStamps(stamps)
-	known := stamps.Apart || len(stamps.List) > 0
+	stamped := stamps.Apart || len(stamps.List) > 0 || stamps.From > 0
 	for _, p := range pieces {
 		t := reading.Add(p)
 		if t.Next == t.From {
@@ -169,7 +187,7 @@ func pieceViews(pieces []job.Piece, from int64, stamps job.Stamps, over bool) []
 		}
 		text := string(t.Data)
 		e := view.OutputEvent{From: t.From, Next: t.Next, Line: t.Line + 1, Text: &text}
-		if known {
+		if stamped {
 			for _, l := range lines.Of(p) {
 				e.Stamps = append(e.Stamps, []int64{l.Line, l.Millis, int64(flag(l.Stderr))})
 			}
@@ -305,7 +323,8 @@ func (s *Server) readOutput(r *http.Request, from int64) (*runOutput, error) {
 	if run.Executing && len(written) > 0 {
 		run.Output.Bytes = written[len(written)-1].End()
 	}
-	return &runOutput{run, job.Join(written)}, nil
+	missing, err := s.missingParts(r.Context(), &run)
+	return &runOutput{run, job.Join(written), missing}, err
 }
 
 // writtenSoFar reads the pieces of an executing run; none if it does not execute.

@@ -19,9 +19,10 @@ const outputEvery = 500 * time.Millisecond
 // outputForm is the form of the output in a stream; text for people by default.
 type outputForm struct{ raw, pieces bool }
 
-// streamOutput sends the output of a run while it is written, and finally how the run ended. The id
-// of a message is the offset of the next byte. So a client can reconnect to any node and continue
-// there.
+// streamOutput sends the output of a run while it is written, and finally how the run ended. For a
+// large output, the end waits until its node has stored all parts or is not expected to any more.
+// The id of a message is the offset of the next byte. So a client can reconnect to any node and
+// continue there.
 func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outputForm, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
@@ -44,8 +45,10 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outpu
 
 	follows, err := st.begin()
 	for follows && err == nil {
-		if from, err = st.sendOutput(o, form, from); err != nil || !o.run.Executing {
-			break
+		if !o.missing.Coming { // else the middle would be left out for good
+			if from, err = st.sendOutput(o, form, from); err != nil || !o.run.Executing {
+				break
+			}
 		}
 		if err = st.idle(nil, outputEvery); err != nil {
 			break
@@ -89,7 +92,7 @@ func (st *stream) sendOutput(o *runOutput, form outputForm, from int64) (int64, 
 	}
 	return from, st.send("end", strconv.FormatInt(from, 10), view.OutputEnd{
 		Outcome: run.Outcome, ReasonCode: string(run.Reason.Code), Reason: run.Reason.Text,
-		ExitCode: run.ExitCode, Signal: run.Signal, Bytes: run.Output.Bytes, Truncated: run.Output.Bytes > run.Kept,
+		ExitCode: run.ExitCode, Signal: run.Signal, Bytes: run.Output.Bytes, Truncated: o.truncated(),
 	})
 }
 

@@ -157,6 +157,13 @@ func TestOutputWithGaps(t *testing.T) {
 	path := "/api/v1/runs/" + run + "/output"
 	check := func() {
 		t.Helper()
+		// When these lines came is not known: the stamps are in the memory of the node.
+		for _, p := range s.call("GET", path+"?pieces=true", nil).want(200).object().items("pieces") {
+			if stamps := p.text("stamps"); !strings.Contains(stamps, " -1 0]") {
+				t.Errorf("the lines have the stamps %s", stamps)
+			}
+		}
+
 		if r := s.call("GET", path, nil).want(200); r.body != "head\n… 95 bytes dropped …\ntail" {
 			t.Errorf("got %q", r.body)
 		}
@@ -191,6 +198,68 @@ func TestOutputWithGaps(t *testing.T) {
 	s.exec("INSERT INTO output (run_id, head, tail) VALUES (999999, 'head\n', 'tail')")
 	path = "/api/v1/runs/999999/output"
 	check()
+}
+
+// TestOutputWithMissingParts reads a large output while its node writes the middle, and one whose node
+// died before that.
+func TestOutputWithMissingParts(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	from := s.running(s.create("source", object{"command": "sleep 60"}).text("id"))
+	s.exec("INSERT INTO life (id, session, node, started, gone) VALUES (4711, REPEAT('x', 16), 'dead', 1, 2)")
+	add := func(id int, session string) (path string) {
+		s.exec(`
+			INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash, started, ended,
+				outcome, final, output_bytes, output_kept, session)
+				SELECT ?, job_id, app_id, due - ?, kind, 'ended', -2, 1, 1, hash, 1, UNIX_TIMESTAMP() * 1000000,
+					'succeeded', 1, 14, 14, `+session+`
+				FROM run
+				WHERE id = `+from, id, id)
+		s.exec("INSERT INTO output (run_id, head, tail, parts) VALUES (?, 'head\n', 'tail\n', 1)", id)
+		return fmt.Sprint("/api/v1/runs/", id)
+	}
+	check := func(path, pending, truncated, text string) {
+		t.Helper()
+		if o := s.call("GET", path+"/output?from=0", nil).want(200).object(); o.text("pending") != pending {
+			t.Errorf("got %v, want pending %q", o, pending)
+		}
+		for _, form := range []string{"", "?raw=true"} {
+			if r := s.call("GET", path+"/output"+form, nil).want(200); r.header.Get("Output-Pending") != pending {
+				t.Errorf("got %v, want Output-Pending %q", r.header, pending)
+			}
+		}
+		if r := s.call("GET", path+"/output", nil).want(200); r.body != text {
+			t.Errorf("got %q, want %q", r.body, text)
+		}
+		if r := s.call("GET", path, nil).want(200).object(); r.text("output_truncated") != truncated {
+			t.Errorf("got %v, want output_truncated %s", r, truncated)
+		}
+	}
+	follow := func(e *ear, text, truncated string) {
+		t.Helper()
+		got := ""
+		_, end := e.until("its end", func(h heard, o object) bool {
+			if h.event == "output" {
+				got += o.text("text")
+			}
+			return h.event == "end"
+		})
+		if got != text || end.text("truncated") != truncated {
+			t.Errorf("got %q and %v, want %q and truncated %s", got, end, text, truncated)
+		}
+	}
+
+	const gap, whole = "head\n… 4 bytes dropped …\ntail\n", "head\nmid\ntail\n"
+	path := add(999998, "4711")
+	check(path, "", "true", gap)
+	follow(s.listen(path+"/output"), gap, "true")
+
+	path = add(999999, "owner")
+	follower := s.listen(path + "/output")
+	check(path, "true", "false", gap)
+	s.exec("INSERT INTO output_part (run_id, at_byte, size, line, data) VALUES (999999, 5, 4, 1, 'mid\n')")
+	follow(follower, whole, "false")
+	check(path, "", "false", whole)
 }
 
 // TestLargeOutput keeps a MiB of three, half from each end, with true line numbers behind the gap.

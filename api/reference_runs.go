@@ -60,13 +60,13 @@ var (
 			"and with `raw` and `from` only the first piece without a gap, whose position is in the headers.\n\n" +
 			"If `text/event-stream` is accepted, it is a stream until the run has ended: messages `output`, each " +
 			"with the bytes from `from` to `next` as `text` or, with `raw`, in base64 as `bytes`, " +
-			"and finally `end`, which says how the run ended. Their `id` is the position after them. Messages and rules " +
-			"are in `docs/events.md`.",
+			"and finally `end`, which says how the run ended, once its node has stored the whole output. Their `id` is " +
+			"the position after them. Messages and rules are in `docs/events.md`.",
 		streams: true,
 		query:   []parameter{rawOutput, piecesOutput, outputFrom},
 		replies: []reply{{status: http.StatusOK, about: "The output.", of: of[view.Output](),
 			media: []string{mediaPlain, mediaBytes}, stream: of[view.OutputEvent](),
-			headers: []string{"Output-State", "Output-From", "Output-Next", accelHeader}}},
+			headers: []string{"Output-State", "Output-Pending", "Output-From", "Output-Next", accelHeader}}},
 		problems: []kind{notFound},
 	}
 	killRunDoc = operation{

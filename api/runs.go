@@ -254,7 +254,13 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	o := runOutput{run: run}
+	if o.missing, err = s.missingParts(r.Context(), &run); err != nil {
+		return err
+	}
+
 	v := viewOfRun(&run)
+	v.OutputTruncated = o.truncated()
 	if !run.Executing {
 		text := run.Output.Text()
 		if outputRemoved(&run) {

@@ -18,6 +18,7 @@ type outputLine struct {
 	millis int64 // from the start of the run until it came; negative: unknown
 	stderr bool
 	gap    bool
+	open   bool // the output so far ends within it
 }
 
 // lineReader puts lines together from the pieces of an output.
@@ -86,7 +87,7 @@ func (l *lineReader) flush() error {
 	line := l.line
 	l.begun, l.line.text = false, ""
 	if cut := strings.TrimSuffix(line.text, "\n"); cut != line.text {
-		line.text, l.ended = cut, line.number
+		line.text, l.ended = strings.TrimSuffix(cut, "\r"), line.number
 	} else {
 		l.ended = line.number - 1
 	}
@@ -112,6 +113,7 @@ func (r *remote) lines(ctx context.Context, run string, yield func(outputLine) e
 			if last.Text != "" { // instead of output that was removed
 				return last, yield(outputLine{text: strings.TrimSuffix(last.Text, "\n"), gap: true})
 			}
+			l.line.open = true
 			return last, l.flush()
 		}
 	}
@@ -119,6 +121,7 @@ func (r *remote) lines(ctx context.Context, run string, yield func(outputLine) e
 
 // logsFlags choose the lines to print.
 type logsFlags struct {
+	follow     bool
 	last       int
 	stderr     bool
 	timestamps bool
@@ -154,6 +157,9 @@ func (r *remote) printLines(ctx context.Context, run *view.Run, f logsFlags, zon
 			return 0, err
 		}
 	}
+	if last.Pending {
+		r.notePending()
+	}
 	return last.Next, nil
 }
 
@@ -177,7 +183,11 @@ func (r *remote) printLine(l outputLine, run *view.Run, f logsFlags, zone *time.
 		}
 		at += "  "
 	}
-	_, err := fmt.Fprintf(r.out, "%s%s\n", at, visible(l.text))
+	end := "\n"
+	if l.open && f.follow {
+		end = "" // it goes on there
+	}
+	_, err := fmt.Fprint(r.out, at, visible(l.text), end)
 	return err
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 func runLogs(c *console) *cobra.Command {
-	raw, follow := false, false
+	raw := false
 	var f logsFlags
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print the output of a run", Args: wants(1, 1, runArgument),
@@ -30,7 +30,7 @@ func runLogs(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd, "table")
 	_ = cmd.Flags().MarkHidden("output") // output is printed unchanged
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new output until the run has ended")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "keep printing new output until the run has ended")
 	cmd.Flags().BoolVar(&raw, "raw", false,
 		"print all stored bytes, with control characters and without notes about dropped output")
 	cmd.Flags().IntVarP(&f.last, "limit", "n", 0, "print only the last lines, this many (default all)")
@@ -43,7 +43,7 @@ func runLogs(c *console) *cobra.Command {
 			return usageError("-n %d: want the number of lines", f.last)
 		case raw && f.any():
 			return usageError("--raw cannot be combined with -n, --stderr or --timestamps")
-		case follow && (f.stderr || f.timestamps):
+		case f.follow && (f.stderr || f.timestamps):
 			return usageError("--follow cannot be combined with --stderr or --timestamps: " +
 				"lines are marked once the run has ended")
 		}
@@ -54,11 +54,11 @@ func runLogs(c *console) *cobra.Command {
 		}
 		from := int64(0)
 		if f.any() {
-			if from, err = r.printLines(cmd.Context(), &run, f, c.now().Location()); err != nil || !follow {
+			if from, err = r.printLines(cmd.Context(), &run, f, c.now().Location()); err != nil || !f.follow {
 				return err
 			}
 		}
-		if follow {
+		if f.follow {
 			return r.follow(cmd.Context(), run.ID, raw, from)
 		}
 		return r.printOutput(cmd.Context(), &run, raw)
@@ -76,7 +76,7 @@ func (r *remote) printOutput(ctx context.Context, run *view.Run, raw bool) error
 		q.Set("raw", "1")
 	}
 
-	b, err := r.call(ctx, http.MethodGet, outputPath(run.ID), q, nil)
+	header, b, err := r.send(ctx, client.Request{Method: http.MethodGet, Path: outputPath(run.ID), Query: q})
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,17 @@ func (r *remote) printOutput(ctx context.Context, run *view.Run, raw bool) error
 	if !raw {
 		b = []byte(visible(string(b)))
 	}
+	if header.Get("Output-Pending") != "" {
+		r.notePending()
+	}
 
 	_, err = r.out.Write(b)
 	return err
+}
+
+// notePending says that the middle of a printed output may be missing for now.
+func (r *remote) notePending() {
+	r.notef("The node is still storing the middle of this output; print it again in a moment to see all of it.\n")
 }
 
 const (
@@ -105,6 +113,7 @@ func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) e
 		q.Set("raw", "1")
 	}
 
+	held := "" // of the last message
 	f := r.follower(outputPath(run), q)
 	f.Patience = followPatience
 	f.On = func(m sse.Message) error {
@@ -118,7 +127,9 @@ func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) e
 			from = part.Next
 			b := part.Bytes
 			if part.Text != nil {
-				b = []byte(visible(*part.Text))
+				var text string
+				text, held = cutSequence(held + *part.Text)
+				b = []byte(visible(text))
 			}
 
 			_, err := r.out.Write(b)
@@ -129,7 +140,11 @@ func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) e
 		return nil
 	}
 
-	if err := f.Run(ctx); !errors.Is(err, sse.ErrNoStream) {
+	err := f.Run(ctx)
+	if _, failed := io.WriteString(r.out, visible(held)); failed != nil {
+		return failed
+	}
+	if !errors.Is(err, sse.ErrNoStream) {
 		return err
 	}
 

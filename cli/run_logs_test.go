@@ -10,10 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"go-crontab/api/view"
+	"go-crontab/job"
+	"go-crontab/test/faultproxy"
 )
 
 const loggedRun = "4294967303"
@@ -185,6 +188,151 @@ func TestFollowOnAnotherNode(t *testing.T) {
 	}
 }
 
+// TestFollowedPieces follows an output whose pieces end anywhere, after its last lines.
+func TestFollowedPieces(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/runs/"+loggedRun, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"id":%q,"state":"running","started":"2026-08-01T03:00:00Z"}`, loggedRun)
+	})
+	mux.HandleFunc("/api/v1/runs/"+loggedRun+"/output", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("pieces") == "true" {
+			fmt.Fprint(w, `{"state":"running","next":10,"bytes":10,"pieces":[
+				{"from":0,"next":10,"line":1,"text":"one\r\nhal","stamps":[[1,-1,0]]}]}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i, text := range []string{`f\r`, `\n\u001b[3`, `1mred\u001b[0m\n`, `50%\r`} {
+			fmt.Fprintf(w, "id: %d\nevent: output\ndata: {\"from\":%d,\"next\":%d,\"text\":\"%s\"}\n\n", 11+i, 10+i, 11+i, text)
+		}
+		fmt.Fprint(w, "event: end\ndata: {}\n\n")
+	})
+	f := httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+
+	got := command("run", "logs", loggedRun, "-f", "-n", "9", "--server", f.URL)
+	if want := "one\nhalf\nred\n50%\\x0d"; got.code != 0 || got.out != want {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+	got = command("run", "logs", loggedRun, "-n", "9", "--server", f.URL)
+	if got.code != 0 || got.out != "one\nhal\n" {
+		t.Errorf("without -f: got %+v", got)
+	}
+	got = command("run", "logs", loggedRun, "-t", "--server", f.URL)
+	if want := strings.Repeat(" ", len(stampForm)+2); got.code != 0 || got.out != want+"one\n"+want+"hal\n" {
+		t.Errorf("with times: got %+v", got)
+	}
+}
+
+// TestPendingOutput: while a node is still storing an output, its readers are told.
+func TestPendingOutput(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/runs/"+loggedRun, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"id":%q,"state":"ended"}`, loggedRun)
+	})
+	mux.HandleFunc("/api/v1/runs/"+loggedRun+"/output", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Output-Pending", "true")
+		if r.URL.Query().Get("pieces") == "true" {
+			fmt.Fprint(w, `{"state":"ended","next":2,"bytes":2,"pending":true,"pieces":[{"from":0,"next":2,"line":1,"text":"a\n"}]}`)
+			return
+		}
+		fmt.Fprint(w, "a\n")
+	})
+	f := httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+
+	for _, args := range [][]string{nil, {"--raw"}, {"-n", "5"}, {"-t"}} {
+		got := command(append([]string{"run", "logs", loggedRun, "--server", f.URL}, args...)...)
+		if got.code != 0 || strings.TrimSpace(got.out) != "a" || !strings.Contains(got.err, "still storing the middle") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+}
+
+// TestKilledBeforeTheWholeOutput kills a node after it has written the end of a run and the first
+// part of its large output. Nothing then claims that the rest is kept.
+func TestKilledBeforeTheWholeOutput(t *testing.T) {
+	t.Parallel()
+
+	dsn := migrated(t)
+	proxy := faultproxy.Before(t, dsn)
+	second := proxy.Add(faultproxy.Rule{
+		Match:  faultproxy.SQL("^INSERT INTO output_part"),
+		Skip:   1,
+		Action: faultproxy.HoldBefore(0).ThenCut(),
+	})
+	well := serve(t, dsn, "well").ready()
+	doomed := serve(t, proxy.DSN(dsn), "doomed").ready()
+	if got := well.ask("job", "add", "loud", "--schedule", "@yearly", "--selector", "node=doomed",
+		"--keep-output", "1MiB", "-c", "seq 100000"); got.code != 0 {
+		t.Fatalf("add: %+v", got)
+	}
+	if got := well.ask("job", "run", "loud"); got.code != 0 {
+		t.Fatalf("run: %+v", got)
+	}
+	if err := second.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	run := well.runs("loud")[0]
+	shown := func() (v view.Run) {
+		t.Helper()
+		got := well.ask("run", "show", run.ID, "-o", "json")
+		if err := json.Unmarshal([]byte(got.out), &v); err != nil {
+			t.Fatalf("show: %+v", got)
+		}
+		return v
+	}
+	if v := shown(); v.State != "ended" || v.OutputTruncated {
+		t.Errorf("while the node writes: got %+v", v)
+	}
+	const pending = "still storing the middle"
+	if got := well.ask("run", "logs", run.ID); got.code != 0 || !strings.Contains(got.err, pending) {
+		t.Errorf("while the node writes: got code %d, %s", got.code, got.err)
+	}
+
+	follower := start(t, well.env(), "run", "logs", run.ID, "--follow")
+	doomed.signal(syscall.SIGKILL)
+	second.Release()
+
+	var all strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintln(&all, i+1)
+	}
+	text := all.String()
+	// The first part happens to end with a line.
+	first, dropped, last := text[:(32+256)<<10], text[(32+256)<<10:len(text)-32<<10], text[len(text)-32<<10:]
+	want := fmt.Sprintf("%s… %d bytes dropped, %d lines …\n%s", first, len(dropped), strings.Count(dropped, "\n"), last)
+	check := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			i := 0
+			for i < min(len(got), len(want)) && got[i] == want[i] {
+				i++
+			}
+			t.Errorf("%s: got %d bytes, want %d; from byte %d on %.80q", what, len(got), len(want), i, got[i:])
+		}
+	}
+
+	if code := follower.exit(60 * time.Second); code != 0 {
+		t.Errorf("the follower exits with code %d", code)
+	}
+	check("followed", follower.out.String(), want)
+	got := well.ask("run", "logs", run.ID)
+	check("read", got.out, want)
+	if strings.Contains(got.err, pending) {
+		t.Errorf("the dead node is said to write: %s", got.err)
+	}
+	check("bytes", well.ask("run", "logs", run.ID, "--raw").out, first+last)
+	if v := shown(); v.Outcome != job.Succeeded || !v.OutputTruncated || v.OutputBytes != int64(len(text)) {
+		t.Errorf("got %+v", v)
+	}
+	if got := well.ask("run", "show", run.ID); !strings.Contains(got.out, "without the middle") {
+		t.Errorf("got %s", got.out)
+	}
+}
+
 // TestChosenLines prints lines of an output that comes in two answers and has a gap.
 func TestChosenLines(t *testing.T) {
 	t.Parallel()
@@ -196,7 +344,7 @@ func TestChosenLines(t *testing.T) {
 		case "0":
 			return 200, `{"state":"ended","next":8,"bytes":100,"marks_stderr":true,"pieces":[
 				{"from":0,"next":6,"line":1,"text":"one\ntw","stamps":[[1,0,0],[2,1500,1]]},
-				{"from":6,"next":8,"line":2,"text":"o\n","stamps":[[2,1500,1],[3,1500,0]]}]}`
+				{"from":6,"next":8,"line":2,"text":"o\r\n","stamps":[[2,1500,1],[3,1500,0]]}]}`
 		case "8":
 			return 200, `{"state":"ended","next":100,"bytes":100,"marks_stderr":true,"pieces":[
 				{"from":90,"next":100,"line":53,"text":"\u001bend\nlast","stamps":[[53,2000,1]]}]}`

@@ -54,3 +54,25 @@ func TestS18Terminal(t *testing.T) {
 		}
 	}
 }
+
+// TestVisiblePieces: a text that comes in pieces looks as if it came at once, wherever it is cut.
+func TestVisiblePieces(t *testing.T) {
+	t.Parallel()
+
+	for _, text := range []string{
+		"one\r\ntwo\r\n", "\x1b[31mred\x1b[0m\r\n", "10%\r20%\r", "\x1b[38;5;1m\r", "\x1b]0;title\x07", "\x1b[31",
+		"\x1b[" + strings.Repeat("1", 200) + "x",
+	} {
+		for at := range len(text) {
+			got, held := "", ""
+			for _, piece := range []string{text[:at], text[at:]} {
+				var cut string
+				cut, held = cutSequence(held + piece)
+				got += visible(cut)
+			}
+			if got += visible(held); got != visible(text) {
+				t.Errorf("%q cut at %d: got %q, want %q", text, at, got, visible(text))
+			}
+		}
+	}
+}

@@ -37,7 +37,7 @@
 //     process that left the group by setsid is visible here only if the command has its own cgroup. Otherwise the guard
 //     finds it, by the GOCRONTAB_SEAT in its environment.
 //   - A group is signalled by number only while no other group can have that number (group.go).
-//   - At most [Config].Keep bytes of output are held per command, however much it writes.
+//   - At most [Config].Keep bytes of output are held per command, however much it writes, and a bounded number of stamps.
 //   - A command inherits only a short list of variables, the null device and one pipe.
 //   - KillAll never needs a lock that is held during an operation that can hang: not a fork (an exec from a dead
 //     network disk can take forever) and not a wait.

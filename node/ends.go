@@ -139,13 +139,10 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	}
 }
 
-// partsGrace is the time for which a stopping node goes on to write large outputs.
-const partsGrace = 10 * time.Second
-
 // closeParts waits until the large outputs of ended runs are written. The ends themselves are
 // written by then, or cannot be written now.
 func (n *Node) closeParts(hard context.Context) {
-	ctx, cancel := context.WithTimeout(hard, partsGrace)
+	ctx, cancel := context.WithTimeout(hard, trip.PartGrace)
 	defer cancel()
 	n.parts.Close(ctx)
 }

@@ -31,7 +31,7 @@ type Parts struct {
 	waiting int
 	closed  bool
 	writers sync.WaitGroup
-	turn    chan struct{} // held to compress and write
+	turn    chan struct{} // held to read, compress and write parts
 }
 
 const (
@@ -39,8 +39,6 @@ const (
 	partsMost = 64
 	// partWriters bounds the parts in memory: each writer holds one part and its compressed form.
 	partWriters = 2
-	// partPatience is how long an output waits until the end of its run is written, or for MySQL.
-	partPatience = 10 * time.Minute
 )
 
 // NewParts returns a Parts that can be used at once.
@@ -104,34 +102,35 @@ func (p *Parts) write(l trip.Launch, rest job.Rest) {
 		p.writers.Done()
 	}()
 
-	ctx, cancel := context.WithTimeout(p.ctx, partPatience)
+	ctx, cancel := context.WithTimeout(p.ctx, trip.PartPatience)
 	defer cancel()
-	err := rest.Pieces(func(part job.Piece) error { return p.put(ctx, l, part) })
-	if err != nil && !errors.Is(err, errPartGone) {
+	switch err := p.putAll(ctx, l, rest); {
+	case errors.Is(err, errPartGone):
+		p.log.Info("the rest of a large output is not stored", "run", l, "reason", err)
+	case err != nil:
 		p.log.Warn("a large output is stored only in part", "run", l, "error", err)
 	}
 }
 
-// errPartGone means that the parts are not needed any more.
-var errPartGone = errors.New("another node has ended the run, or its output was removed")
+// Reasons why a part is not written.
+var (
+	errPartEarly = errors.New("the end of the run is not written yet")
+	errPartGone  = errors.New("another node has ended the run, or its output was removed")
+)
 
-// Pauses between tries to write a part.
+// Pauses between tries to write the parts of an output.
 const (
 	partPause     = 50 * time.Millisecond
 	partPauseMost = 5 * time.Second
 )
 
-// put writes one part. It retries while the run's end is not written yet, or MySQL is away.
-func (p *Parts) put(ctx context.Context, l trip.Launch, part job.Piece) error {
+// putAll writes all parts. It retries while the run's end is not written yet, or MySQL is away.
+func (p *Parts) putAll(ctx context.Context, l trip.Launch, rest job.Rest) error {
+	written := int64(0) // parts before this offset are stored
 	for pause := partPause; ; pause = min(2*pause, partPauseMost) {
-		state, err := p.try(ctx, l, part)
-		switch {
-		case err == nil && state == trip.PartWanted:
-			return nil
-		case err == nil && state == trip.PartGone:
-			return errPartGone
-		case err == nil:
-			err = errors.New("the end of the run is not written yet")
+		again, err := p.try(ctx, l, rest, &written)
+		if !again {
+			return err
 		}
 
 		select {
@@ -142,17 +141,45 @@ func (p *Parts) put(ctx context.Context, l trip.Launch, part job.Piece) error {
 	}
 }
 
-// try writes a part once. An unknown commit counts as an error: writing the part again does no
-// harm.
-func (p *Parts) try(ctx context.Context, l trip.Launch, part job.Piece) (state trip.PartState, err error) {
-	p.turn <- struct{}{}
-	defer func() { <-p.turn }()
+// try writes the parts from an offset on, up to the first failure, and reports whether another try
+// may succeed. Between tries, nothing of the output is in memory.
+func (p *Parts) try(ctx context.Context, l trip.Launch, rest job.Rest, written *int64) (again bool, err error) {
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
 
+	err = rest.Pieces(func(part job.Piece) error {
+		if part.At < *written {
+			return nil
+		}
+		if err := p.put(ctx, l, part); err != nil {
+			again = !errors.Is(err, errPartGone)
+			return err
+		}
+		*written = part.End()
+		return nil
+	})
+	return again, err
+}
+
+// put writes a part. An unknown commit is a failure: writing the part again does no harm.
+func (p *Parts) put(ctx context.Context, l trip.Launch, part job.Piece) error {
+	state := trip.PartEarly
 	data, encoding := job.PackPart(part.Data)
-	err = p.db.Tx(ctx, func(tx *sql.Tx) error {
-		var err error
+	err := p.db.Tx(ctx, func(tx *sql.Tx) (err error) {
 		state, err = trip.PutPart(tx, l, part, data, encoding)
 		return err
 	})
-	return state, err
+	switch {
+	case err != nil:
+		return err
+	case state == trip.PartEarly:
+		return errPartEarly
+	case state == trip.PartGone:
+		return errPartGone
+	}
+	return nil
 }

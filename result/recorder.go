@@ -321,12 +321,14 @@ func (r *Recorder) Waiting() int {
 	return len(r.waiting)
 }
 
-// spooled returns the ends that are not known to be written.
+// spooled returns the ends that are not known to be written, without the rest of large outputs: it
+// vanishes with this process.
 func (r *Recorder) spooled() []Spooled {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([]Spooled, len(r.waiting))
 	for i, e := range r.waiting {
+		e.Output.Parts, e.Output.PartBytes = 0, 0
 		out[i] = Spooled{r.Session.Number(), e}
 	}
 	return out

@@ -167,6 +167,25 @@ func TestSpool(t *testing.T) {
 	load("cleared", 0)
 }
 
+// TestSpoolWithoutParts: the rest of a large output dies with its process, so a spooled end announces
+// no parts.
+func TestSpoolWithoutParts(t *testing.T) {
+	t.Parallel()
+	e := failed(3)
+	e.Output = job.Output{Head: []byte("head"), Tail: []byte("tail"), Bytes: 100, Parts: 2, PartBytes: 92}
+	s := spool(t)
+	if _, err := s.Save(waitingIn(7, e)); err != nil {
+		t.Fatal(err)
+	}
+	ends, _, err := s.Load()
+	if err != nil || len(ends) != 1 {
+		t.Fatalf("got %v, %v", ends, err)
+	}
+	if o := ends[0].End.Output; o.Parts != 0 || o.Kept() != 8 || !o.Truncated() {
+		t.Errorf("%d parts are announced, %d bytes of %d are kept", o.Parts, o.Kept(), o.Bytes)
+	}
+}
+
 // TestSpoolErrors: failures to write or read are reported, and the earlier contents stay.
 func TestSpoolErrors(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ type OutputEvent struct {
 	Line   int64     `json:"line,omitempty" doc:"With 'pieces': the number of the line in which it begins, from 1, in the whole output."`
 	Text   *string   `json:"text,omitempty" doc:"The text, without 'raw'."`
 	Bytes  []byte    `json:"bytes,omitempty" doc:"The bytes in base64, with 'raw'."`
-	Stamps [][]int64 `json:"stamps,omitempty" doc:"With 'pieces', of ended runs: [line, milliseconds, stderr]. The line and those after it came so long after the start (-1: unknown), and from stderr if the last number is 1. Without a stamp, a line came at the start, from stdout."`
+	Stamps [][]int64 `json:"stamps,omitempty" doc:"With 'pieces', but not in streams: [line, milliseconds, stderr]. The line and those after it came so long after the start (-1: unknown, as while it executes), and from stderr if the last number is 1. Without a stamp, a line came at the start, from stdout."`
 }
 
 // HTTPAnswer is the response to the request of an HTTP run, without its body.

@@ -40,7 +40,7 @@ type Run struct {
 	Request    string      `json:"request,omitempty" doc:"The id of the request that triggered it."`
 
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes of output it has written."`
-	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of the output was not kept."`
+	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of the output was not kept. In lists, the middle of a large output counts as kept even if its node died before it was stored."`
 	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether the output was removed later, because the app reached its limit of kept output."`
 	Output          *string `json:"output,omitempty" doc:"The output as text. Only in the answer about a single run that has ended. Of a large output it has the first and the last 32 KiB."`
 }

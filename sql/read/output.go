@@ -6,6 +6,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/sql"
+	"go-crontab/sql/trip"
 )
 
 // partReads bounds the parts that a process reads and decompresses at the same time. A part has
@@ -80,23 +81,36 @@ func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
 	return sql.Select(db.Reader(ctx), "read part of output", scan, query, run, from-1<<20, from)
 }
 
-// MissingParts returns the number of announced parts that are not stored. Their node has not
-// written them yet, or it died before.
-func (db *DB) MissingParts(ctx context.Context, run *Run) (int, error) {
+// MissingParts is the number of announced parts of an output that are not stored.
+type MissingParts struct {
+	Count  int
+	Coming bool // their node probably still writes them
+}
+
+// MissingParts looks for the parts of the output of an ended run.
+func (db *DB) MissingParts(ctx context.Context, run *Run, now job.Micros) (m MissingParts, err error) {
 	if run.Output.Parts == 0 {
-		return 0, nil
+		return m, nil
 	}
 
 	const query = `
-		SELECT COUNT(*)
+		SELECT COUNT(*), EXISTS (
+			SELECT 1
+			FROM life FORCE INDEX (session)
+			WHERE session = ? AND (gone IS NULL OR gone > ?))
 		FROM output_part FORCE INDEX (PRIMARY)
 		WHERE run_id = ?`
-	found, err := sql.Select(db.Reader(ctx), "count parts of output", func(rows *sql.Rows) (n int, err error) {
-		err = rows.Scan(&n)
-		return n, err
-	}, query, run.ID)
-	if err != nil {
-		return 0, err
+	scan := func(rows *sql.Rows) (m MissingParts, err error) {
+		err = rows.Scan(&m.Count, &m.Coming)
+		return m, err
 	}
-	return max(0, run.Output.Parts-found[0]), nil
+	found, err := sql.Select(db.Reader(ctx), "count parts of output", scan, query, run.Session[:],
+		int64(now.Add(-trip.PartGrace)), run.ID)
+	if err != nil {
+		return m, err
+	}
+
+	m.Count = max(0, run.Output.Parts-found[0].Count)
+	m.Coming = m.Count > 0 && found[0].Coming && now.Sub(run.Ended) < trip.PartPatience
+	return m, nil
 }

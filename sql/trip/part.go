@@ -2,6 +2,7 @@ package trip
 
 import (
 	"slices"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -22,20 +23,37 @@ const (
 	PartGone                    // another node has ended the run, or its output was removed
 )
 
+// Times of writers of parts.
+const (
+	// PartPatience is how long an output waits until the end of its run is written, or for MySQL.
+	PartPatience = 10 * time.Minute
+	// PartGrace is the time for which a stopping node goes on to write parts. Its session has ended.
+	PartGrace = 10 * time.Second
+)
+
 // PutPart returns the state of an output, and writes a part of it if the state is PartWanted.
 func PutPart(tx *sql.Tx, l Launch, p job.Piece, data []byte, e job.Encoding) (PartState, error) {
+	// Look at the run before the row of output: the end adds the row, and may be committed between
+	// the two reads.
+	const executing = `
+		SELECT id
+		FROM run FORCE INDEX (PRIMARY)
+		WHERE id = ? AND claim = ? AND state = 'executing'`
+	found, err := sql.Select(tx, "look for a run with parts", scanID, executing, l.Run, l.Claim)
+	if err != nil || len(found) > 0 {
+		return PartEarly, err
+	}
+
 	const lock = `
 		SELECT parts
 		FROM output FORCE INDEX (PRIMARY)
 		WHERE run_id = ?
 		LOCK IN SHARE MODE`
-	found, err := sql.Select(tx, "lock output for a part", scanID, lock, l.Run)
+	found, err = sql.Select(tx, "lock output for a part", scanID, lock, l.Run)
 	switch {
 	case err != nil:
 		return PartEarly, err
-	case len(found) == 0:
-		return partless(tx, l)
-	case found[0] == 0:
+	case len(found) == 0 || found[0] == 0:
 		return PartGone, nil
 	}
 
@@ -46,19 +64,6 @@ func PutPart(tx *sql.Tx, l Launch, p job.Piece, data []byte, e job.Encoding) (Pa
 		ON DUPLICATE KEY UPDATE size = VALUES(size)`
 	_, err = tx.Exec("insert part of output", query, l.Run, p.At, len(p.Data), p.Line, e, data)
 	return PartWanted, err
-}
-
-// partless is the state of a run without a row of output.
-func partless(tx *sql.Tx, l Launch) (PartState, error) {
-	const query = `
-		SELECT id
-		FROM run FORCE INDEX (PRIMARY)
-		WHERE id = ? AND claim = ? AND state = 'executing'`
-	found, err := sql.Select(tx, "look for a run with parts", scanID, query, l.Run, l.Claim)
-	if err != nil || len(found) > 0 {
-		return PartEarly, err
-	}
-	return PartGone, nil
 }
 
 // dropPartsBatch bounds the rows that one transaction removes, because replication sends their

@@ -31,8 +31,6 @@ export class Lines {
   private stamp: Stamp | undefined;
   private gaps = new Map<number, Gap>(); // by the row that stands for it, counted from the first row there ever was
   private next = 0; // the byte behind the last piece
-  /** Whether there are times and streams of lines. */
-  stamped = false;
   /** How many rows at the beginning are no longer here. */
   gone = 0;
 
@@ -84,7 +82,6 @@ export class Lines {
     this.next = p.next;
     this.coming = p.stamps ?? [];
     this.came = 0;
-    this.stamped ||= this.coming.length > 0;
     this.add(p.text ?? '');
   }
 

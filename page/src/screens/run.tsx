@@ -162,13 +162,28 @@ function useOutput(r: Run, ended: () => void) {
           if (o.next >= o.bytes || o.state !== 'ended') break;
         }
         if (stopped) return;
+        setProblem(undefined);
         show(all);
         setAbout(o);
         setBytes(o.bytes);
         setDone(o.state === 'ended');
         ended();
-        if (o.pending) timer = window.setTimeout(whole, 1500); // its node still writes parts of it
-      } catch (err) { if (!stopped) setProblem(err as Problem); }
+        if (o.pending) timer = window.setTimeout(() => stored(o.bytes), 1500);
+      } catch (err) { failed(err as Problem, whole); }
+    };
+    // Its node still writes parts of it. Ask for its end alone until they are there.
+    const stored = async (end: number) => {
+      try {
+        const o = await read(end);
+        if (stopped) return;
+        if (o.pending) timer = window.setTimeout(() => stored(end), 1500);
+        else void whole();
+      } catch (err) { failed(err as Problem, whole); }
+    };
+    const failed = (err: Problem, again: () => void) => {
+      if (stopped) return;
+      setProblem(err);
+      if (err.status !== 404) timer = window.setTimeout(again, 1500);
     };
     const look = async () => {
       if ((following.value && !document.hidden) || next === 0) {
@@ -269,7 +284,7 @@ function OutputView({ run: r, zone, ended, told }: { run: Run; zone?: string; en
   };
   const typed = (e: KeyboardEvent) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } };
 
-  const began = r.started && (done || !lines.stamped) ? ms(r.started) : undefined;
+  const began = r.started && about ? ms(r.started) : undefined; // else the times of its lines were not read
   return (
     <Card title={<>{t('Output')} <span class="count">{size(bytes)}</span> {r.output_removed ? <span class="tag warn">{t('deleted: the app reached its limit of kept output')}</span> : (r.output_truncated || lines.holes) && <span class="tag warn">{t('the middle is omitted')}</span>}</>}
       more={<>
