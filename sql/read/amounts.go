@@ -107,7 +107,7 @@ type LatePlace struct {
 	ID     int64
 }
 
-// LateRun is a run that has not begun.
+// LateRun is a run that has not begun, or not ended.
 type LateRun struct {
 	LatePlace
 	JobID   int64
@@ -115,6 +115,7 @@ type LateRun struct {
 	Kind    trip.Kind
 	Attempt int
 	State   trip.State
+	Node    string // where it executes; only UnendedRuns reads it
 }
 
 // LateRuns lists runs with the owner of after that have not begun and were due before an instant,
