@@ -136,6 +136,7 @@ func TestTroubles(t *testing.T) {
 	check("they are revoked")
 	f.want("why the alert is over", 1, "SELECT COUNT(*) FROM alert WHERE over_why = ?",
 		"it is over: the token ci expired at "+whenIn(end, ""))
+	f.now -= 14 * day
 
 	notes := func(expires job.Micros, why string) {
 		f.exec(`REPLACE INTO node_note (node, what, expires, error, since)
