@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/textproto"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +108,7 @@ func (o *Outside) mailTo(
 	conn, err := client.DialToSMTPClientWithContext(ctx)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded):
 		return verdict{err: errLateMail}
 	case strings.Contains(err.Error(), "does not support STARTTLS"):
 		return verdict{err: fmt.Errorf("%s does not offer STARTTLS; set tls of the channel to tls, which many servers "+
@@ -119,7 +120,7 @@ func (o *Outside) mailTo(
 
 	refused, err := handOver(conn, msg)
 	if err != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			return verdict{err: errLateMail}
 		}
 		return verdict{err: err, final: refusedForGood(err)}
