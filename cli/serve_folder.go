@@ -62,12 +62,8 @@ func (f *folderSettings) check() error {
 	return err
 }
 
-// follow keeps the cluster equal to the folder until ctx ends.
+// follow keeps the cluster equal to the folder, if there is one, until ctx ends.
 func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, log *slog.Logger) {
-	if f.path == "" {
-		return
-	}
-
 	labels, _ := parseLabels("", f.labels) // already checked
 	cfg := follow.Config{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {
 		if e := n.Editor(); e != nil {
@@ -83,5 +79,5 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 		cfg.Prune = map[string]any{"labels": labels}
 	}
 
-	_ = follow.New(cfg).Run(ctx) // it only ends with ctx
+	_ = follow.New(cfg).Run(ctx) // its only error is that of ctx
 }

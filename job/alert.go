@@ -32,7 +32,7 @@ const (
 
 	AlertDuplicateNames  AlertEvent = "duplicate_names"  // several live nodes have the same name
 	AlertFolderRefused   AlertEvent = "folder_refused"   // a node cannot apply its folder of job files
-	AlertExpiring        AlertEvent = "expiring"         // a token or a certificate expires soon
+	AlertExpiring        AlertEvent = "expiring"         // a token or a certificate expires soon, or has expired
 	AlertOIDCUnreachable AlertEvent = "oidc_unreachable" // a node cannot reach the OIDC issuer
 	AlertBackupOld       AlertEvent = "backup_old"       // no new backup was reported in time
 )

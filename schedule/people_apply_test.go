@@ -694,6 +694,27 @@ func (p *person) follows(node, version string) string {
 	return out
 }
 
+// TestForgetFolders: a node forgets the folders that it no longer follows, and no other node does.
+func TestForgetFolders(t *testing.T) {
+	c := newCluster(t)
+	p := c.person(c.dsn)
+	for _, f := range []struct{ name, node string }{{"/old", "a"}, {"/old", "b"}, {"/new", "a"}} {
+		if err := p.NoteFolder(p.ctx, f.name, job.FolderNode{Node: f.node, State: job.FolderRefused}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		folder string
+		want   []string
+	}{{"/new", []string{"/new a", "/old b"}}, {"", []string{"/old b"}}} {
+		if err := p.ForgetFolders(p.ctx, "a", step.folder); err != nil {
+			t.Fatal(err)
+		}
+		c.want("left when a follows "+step.folder, c.rows(`SELECT CONCAT_WS(' ', f.name, n.node) FROM folder_node n
+			JOIN folder f ON f.id = n.folder_id ORDER BY 1`), step.want...)
+	}
+}
+
 // TestFolderOfTwoNodes: a copy that was never applied is ahead. A copy that was applied before is
 // outdated, unless its folder held the applied version.
 func TestFolderOfTwoNodes(t *testing.T) {

@@ -16,18 +16,19 @@ import (
 	"go-crontab/job"
 )
 
-// The longest texts, in bytes. Longer ones are cut and end in "…".
-const (
-	slackMost    = 12_000
-	feishuMost   = 12_000
-	dingTalkMost = 12_000
-	weComMost    = 2000
-	pagerMost    = 1000
-)
+// textMost has the longest texts of chats, in bytes.
+var textMost = map[job.ChannelType]int{
+	job.ChannelSlack: 12_000, job.ChannelFeishu: 12_000, job.ChannelDingTalk: 12_000, job.ChannelWeCom: 2000,
+}
+
+const pagerMost = 1000 // bytes of a summary for PagerDuty
 
 // mention matches the start of a mention of people in a text for Feishu. Messages must not contain
 // one, but they repeat names that users chose freely.
 var mention = regexp.MustCompile(`(?i)<(/?at\b)`)
+
+// everybody matches what mentions many people in servers like Slack, which escaping does not stop.
+var everybody = regexp.MustCompile(`(?i)@(all|channel|here|everyone)\b`)
 
 // chat returns the body of a message for a chat or for PagerDuty, and the address to send it to.
 func chat(
@@ -42,14 +43,17 @@ func chat(
 	if strings.HasPrefix(m.Text, m.Title) {
 		text = m.Text
 	}
+	if most, bounded := textMost[l.channel.Type]; bounded {
+		text = cutText(text, most)
+	}
 
 	var v any
 	switch l.channel.Type {
 	case job.ChannelSlack:
 		escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-		v = map[string]any{"text": escape.Replace(cutText(text, slackMost))}
+		v = map[string]any{"text": everybody.ReplaceAllString(escape.Replace(text), "@\u200b$1")}
 	case job.ChannelFeishu:
-		safe := mention.ReplaceAllString(cutText(text, feishuMost), "＜$1")
+		safe := mention.ReplaceAllString(text, "＜$1")
 		o := map[string]any{"msg_type": "text", "content": map[string]string{"text": safe}}
 		if secret != "" {
 			at := strconv.FormatInt(now.Unix(), 10)
@@ -57,7 +61,7 @@ func chat(
 		}
 		v = o
 	case job.ChannelDingTalk:
-		v = map[string]any{"msgtype": "text", "text": map[string]string{"content": cutText(text, dingTalkMost)}}
+		v = map[string]any{"msgtype": "text", "text": map[string]string{"content": text}}
 		if secret != "" {
 			u, err := url.Parse(address)
 			if err != nil {
@@ -71,7 +75,7 @@ func chat(
 			address = u.String()
 		}
 	case job.ChannelWeCom:
-		v = map[string]any{"msgtype": "text", "text": map[string]string{"content": cutText(text, weComMost)}}
+		v = map[string]any{"msgtype": "text", "text": map[string]string{"content": text}}
 	case job.ChannelPagerDuty:
 		name, _ := job.WholeSecret(l.channel.RoutingKey)
 		v = pagerEvent(m, values[name])

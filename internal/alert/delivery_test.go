@@ -7,6 +7,32 @@ import (
 	"go-crontab/test/testdb"
 )
 
+// TestEachSent: finding the incidents of an alert reads no messages that are older than it.
+func TestEachSent(t *testing.T) {
+	f := setUp(t)
+	insert := "INSERT INTO delivery (idem, kind, channel_id, rule_id, state, next_at, items, created, updated) "
+	f.exec(insert + "VALUES ('', 'alert', 1, 1, 2, 1, '[]', 1, 1)")
+	for range 12 {
+		f.exec(insert + "SELECT '', 'alert', 1, 1, 2, 1, '[]', 1, 1 FROM delivery")
+	}
+	since := 2 * hour
+	f.exec(insert+"VALUES ('', 'alert', 1, 1, 2, 1, '[]', ?, 1), ('', 'alert', 2, 1, 2, 1, '[]', ?, 1)",
+		int64(since), int64(since))
+
+	db, _ := f.proxied()
+	n, before := 0, int64(0)
+	for range 2 { // the server reads more rows to open a table
+		n, before = 0, testdb.Reads(t, db.Raw())
+		err := eachSent(db.Reader(t.Context()), 1, []int64{1}, since, func(int64, string, bool) { n++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read := testdb.Reads(t, db.Raw()) - before; n != 1 || read > 50 {
+		t.Errorf("got %d messages and read %d rows, want one, and few rows", n, read)
+	}
+}
+
 // TestDueDeliveries: messages of busy lanes take no place in the list. Finding messages for
 // channels reads neither sent messages nor pings.
 func TestDueDeliveries(t *testing.T) {

@@ -17,13 +17,14 @@ const (
 	detailed    = 3    // the first events of a message, which are shown with all details
 	outputLines = 10   // of a run, in a message
 	outputBytes = 1024 // the same
+	lineBytes   = 500  // of the summary of an event, in a text
 
 	describeTime = 5 * time.Second // less than settleTime, which other nodes wait
 )
 
 // describe completes the items of a message: the scheduled time, the last lines of output, the page
-// of the console and the command that show more. The run has ended by then, so its output is
-// complete. If it cannot be read, the message is sent without it.
+// of the console and the command that show more. If they cannot be read, the message is sent without
+// them.
 func (s *Sender) describe(ctx context.Context, l *letter) {
 	s.Outside.link(l.items)
 
@@ -75,13 +76,21 @@ func (s *Sender) readRuns(ctx context.Context, items []job.AlertItem, ids, shown
 		items[i].Due, items[i].Zone = whenIn(r.Due, zone), zone
 	}
 
-	ended, err := s.DB.RunsWithOutput(ctx, shown)
-	for i := range ended {
-		r := &ended[i]
-		if len(r.Output.Head)+len(r.Output.Tail) == 0 {
+	withOutput, err := s.DB.RunsWithOutput(ctx, shown)
+	for i := range withOutput {
+		r := &withOutput[i]
+		pieces := r.Output.Pieces()
+		if r.Executing {
+			written, err := s.DB.Chunks(ctx, r.Launch, 0)
+			if err != nil {
+				return err
+			}
+			pieces = job.Join(written)
+		}
+		if len(pieces) == 0 {
 			continue
 		}
-		text, _ := job.PiecesText(r.Output.Pieces(), 0, true)
+		text, _ := job.PiecesText(pieces, 0, true)
 		for at := range items[:min(len(items), detailed)] {
 			if it := &items[at]; it.Run == job.RunID(r.ID) && it.What != "resolved" {
 				it.Output = lastLines(text)
@@ -97,6 +106,8 @@ func (o *Outside) link(items []job.AlertItem) {
 		it := &items[i]
 		page := "/alerts"
 		switch {
+		case it.What == "test":
+			it.Command = "go-crontab alert ls"
 		case it.Run != "" && it.What != "resolved":
 			page, it.Command = "/runs/"+it.Run, "go-crontab run logs "+it.Run
 			if it.Event == job.AlertLateStart {
@@ -104,7 +115,7 @@ func (o *Outside) link(items []job.AlertItem) {
 			}
 		case it.Job != "":
 			page, it.Command = "/jobs/"+it.JobID, "go-crontab job history "+quote(it.App+"/"+it.Job)
-		case it.What != "test":
+		default:
 			it.Command = "go-crontab doctor"
 		}
 		if o.cfg.PublicURL != "" {
@@ -157,15 +168,53 @@ func lastLines(text string) string {
 	}
 
 	lines = lines[max(0, len(lines)-outputLines):]
-	out := strings.Join(lines, "\n")
-	if len(out) > outputBytes {
-		out = "…" + strings.ToValidUTF8(out[len(out)-outputBytes:], "")
-	}
-	return out
+	return lastBytes(strings.Join(lines, "\n"), outputBytes)
 }
 
-// builtIn returns the title and text of a message whose rule has no templates.
-func builtIn(m *job.AlertMessage, fenced bool) (title, text string) {
+// lastBytes returns the last bytes of a text.
+func lastBytes(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+}
+
+// oneLine makes one line of a text that people chose freely, so that it cannot look like others.
+func oneLine(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	return cutText(strings.Join(strings.Fields(text), " "), most)
+}
+
+// extent says how much a text shows of its events.
+type extent struct {
+	events   int // in all
+	detailed int // of them, with all details
+	output   int // bytes of the output of each
+}
+
+// extents are tried until a text is short enough. Output goes first: the page and the command show it.
+var extents = []extent{
+	{shown, detailed, outputBytes}, {shown, detailed, 200}, {shown, detailed, 0},
+	{shown, 1, 0}, {shown / 2, 1, 0}, {shown / 4, 1, 0}, {1, 1, 0},
+}
+
+// builtIn returns the title and text of a message whose rule has no templates, of at most so many
+// bytes together if possible.
+func builtIn(m *job.AlertMessage, fenced bool, most int) (title, text string) {
+	for _, x := range extents {
+		if title, text = compose(m, fenced, x); len(title)+1+len(text) <= most {
+			break
+		}
+	}
+	return title, text
+}
+
+func compose(m *job.AlertMessage, fenced bool, x extent) (title, text string) {
 	if len(m.Items) == 0 {
 		return "go-crontab", fmt.Sprintf("%d events", m.Count)
 	}
@@ -176,10 +225,11 @@ func builtIn(m *job.AlertMessage, fenced bool) (title, text string) {
 	}
 
 	var b strings.Builder
-	for i := range m.Items {
-		it := &m.Items[i]
+	listed := m.Items[:min(len(m.Items), x.events)]
+	for i := range listed {
+		it := &listed[i]
 		b.WriteString(line(it))
-		if i >= detailed {
+		if i >= x.detailed {
 			if it.Due != "" {
 				b.WriteString(", scheduled " + spaced(it.Due))
 			}
@@ -188,14 +238,14 @@ func builtIn(m *job.AlertMessage, fenced bool) (title, text string) {
 		}
 
 		b.WriteByte('\n')
-		writeDetails(&b, it, fenced)
-		if len(m.Items) > 1 {
+		writeDetails(&b, it, fenced, x.output)
+		if len(listed) > 1 {
 			b.WriteByte('\n')
 		}
 	}
 
-	if m.More > 0 {
-		fmt.Fprintf(&b, "… and %d more\n", m.More)
+	if more := m.More + int64(len(m.Items)-len(listed)); more > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", more)
 	}
 	if m.Rule != "" {
 		severity := ", severity " + m.Severity
@@ -207,8 +257,8 @@ func builtIn(m *job.AlertMessage, fenced bool) (title, text string) {
 	return title, strings.TrimSpace(b.String())
 }
 
-// writeDetails writes the details of an event, the output last: long messages are cut at the end.
-func writeDetails(b *strings.Builder, it *job.AlertItem, fenced bool) {
+// writeDetails writes the details of an event, and so many bytes of output.
+func writeDetails(b *strings.Builder, it *job.AlertItem, fenced bool, output int) {
 	add := func(label, value string) {
 		if value != "" {
 			b.WriteString(label + ": " + value + "\n")
@@ -225,14 +275,14 @@ func writeDetails(b *strings.Builder, it *job.AlertItem, fenced bool) {
 	add("Page", it.URL)
 	add("More", it.Command)
 
-	if it.Output == "" {
+	if it.Output == "" || output == 0 {
 		return
 	}
-	output := it.Output
+	last := lastBytes(it.Output, output)
 	if fenced {
-		output = "```\n" + strings.ReplaceAll(output, "```", "'''") + "\n```"
+		last = "```\n" + strings.ReplaceAll(last, "```", "'''") + "\n```"
 	}
-	b.WriteString("Last lines of output:\n" + output + "\n")
+	b.WriteString("Last lines of output:\n" + last + "\n")
 }
 
 // spaced makes an RFC 3339 time easier to read: 2027-01-30 03:00:00 +01:00.
@@ -246,7 +296,7 @@ func spaced(at string) string {
 
 // line describes an event in one line.
 func line(it *job.AlertItem) string {
-	text := it.Summary
+	text := cutText(it.Summary, lineBytes)
 	if it.What == "resolved" {
 		about := "the cluster"
 		switch {
@@ -257,7 +307,7 @@ func line(it *job.AlertItem) string {
 		case it.App != "":
 			about = "the app " + it.App
 		}
-		text = fmt.Sprintf("%s: %s (%s since %s)", about, it.Summary, it.Event, since(it))
+		text = fmt.Sprintf("%s: %s (%s since %s)", about, text, it.Event, since(it))
 	}
 
 	if it.Seen > 1 {

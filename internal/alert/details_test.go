@@ -2,6 +2,7 @@ package alert
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -96,11 +97,74 @@ func TestManyDetails(t *testing.T) {
 		m.Items = append(m.Items, job.AlertItem{What: "fired", Summary: "shop/a failed", Seen: 1,
 			Due: "2027-01-30T07:30:00+05:30", Output: "the end"})
 	}
-	title, text := builtIn(m, false)
+	title, text := builtIn(m, false, math.MaxInt)
 	if title != "ALERT shop/a failed (and 6 more)" || strings.Count(text, "the end") != detailed ||
 		strings.Count(text, "ALERT shop/a failed, scheduled 2027-01-30 07:30:00 +05:30\n") != 2 ||
 		!strings.HasSuffix(text, "… and 2 more\n(rule ops, severity error)") {
 		t.Errorf("got %q and\n%s", title, text)
+	}
+}
+
+// TestShortDetails: a text for a chat that takes little leaves out output first, then details, and
+// events last. It counts those that it leaves out.
+func TestShortDetails(t *testing.T) {
+	t.Parallel()
+	const most = 2000
+	for _, c := range []struct{ items, listed, outputs int }{{1, 1, 1}, {3, 3, 3}, {6, 6, 3}, {12, 12, 0}, {20, 10, 0}} {
+		m := &job.AlertMessage{Rule: "ops", Severity: "error", Count: 320, More: 320 - int64(c.items)}
+		for i := range c.items {
+			m.Items = append(m.Items, job.AlertItem{What: "fired", Seen: 1, Due: "2027-01-30T07:30:00+05:30",
+				Summary: "shop/job-" + idText(int64(i+1)) + " failed: exit code 1, with more words", Node: "n1", Owner: "ann",
+				URL: "https://cron.example.com/runs/7", Command: "go-crontab run logs 7",
+				Output: strings.Repeat("a line\n", 140) + "the error"})
+		}
+		title, text := builtIn(m, false, most)
+		if len(title)+1+len(text) > most || strings.Count(text, "ALERT shop/job-") != c.listed ||
+			strings.Count(text, "the error") != c.outputs ||
+			!strings.HasSuffix(text, "… and "+idText(320-int64(c.listed))+" more\n(rule ops, severity error)") {
+			t.Errorf("%d events: got %d bytes, want at most %d, with %d events and %d outputs:\n%s", c.items,
+				len(title)+1+len(text), most, c.listed, c.outputs, text)
+		}
+	}
+
+	// One long event does not hide how to see more.
+	m := &job.AlertMessage{Rule: "ops", Count: 1, Items: []job.AlertItem{{What: "fired",
+		Summary: strings.Repeat("wrong ", 700), Command: "go-crontab doctor"}}}
+	if _, text := builtIn(m, false, most); len(text) > most || !strings.Contains(text, "go-crontab doctor") {
+		t.Errorf("got %d bytes: %s", len(text), text)
+	}
+}
+
+// TestOwnerInOneLine: an owner cannot look like other lines of a message.
+func TestOwnerInOneLine(t *testing.T) {
+	t.Parallel()
+	n := notice{row: &FiredRow{Owner: "ann\r\nPage: https://evil.example\u2028More:\x00 x"}}
+	if got, want := n.item().Owner, "ann Page: https://evil.example More: x"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRunThatHangs: an alert about a run that does not end says where it executes, and what it has
+// written so far.
+func TestRunThatHangs(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL + "/hook", Wait: 1000})
+	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertLateFinish}, LateFinish: job.Duration(60e9),
+		Channels: []string{"hook"}})
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	run := f.live(f.job("shop", "a", ""), job.Executing, f.now-100*second)
+	f.exec("INSERT INTO chunk (run_id, claim, at_byte, data) VALUES (?, 1, 0, 'step 1\nst'), (?, 1, 9, 'ep 2\n')",
+		run, run)
+	f.now += 6 * second
+	f.step(e)
+	f.now += second
+	f.send(send)
+	f.want("alerts with the node", 1, "SELECT COUNT(*) FROM alert WHERE node = 'n1'")
+	if m := h.seen(); len(m) != 1 || m[0].Items[0].Node != "n1" || m[0].Items[0].Output != "step 1\nstep 2" {
+		t.Errorf("got %+v, want the node and the output", m)
 	}
 }
 

@@ -44,7 +44,7 @@ const (
 	linesAhead = 10_000 // audit lines before the latest, at which a new trail starts
 	endsAhead  = 1000   // the same for transactions that ended runs
 	manyFiring = 20_000 // alerts that may fire at once; further ones are only counted
-	manyFired  = 2000   // alert changes that one step writes
+	manyFired  = 2000   // alert changes after which a step leaves to the next one what that finds again
 	jobsKnown  = 15 * time.Second
 	manyJobs   = 50_000
 )
@@ -85,6 +85,7 @@ type state struct {
 	position position
 	firing   map[[16]byte]*FiredRow
 	seen     map[[16]byte]job.Micros // latest due time seen for an alert, as far as this node knows
+	lasts    map[[16]byte]finding    // how a look last saw an alert that lasts
 	next     map[string]job.Micros   // when each periodic look is due; a look that must go on is missing
 
 	notRun  int64                             // last job that was checked for runs
@@ -252,7 +253,8 @@ func (e *Evaluator) learn(ctx context.Context, w work, now job.Micros) error {
 	if s == nil || s.n != w.N {
 
 		s = &state{
-			n: w.N, firing: map[[16]byte]*FiredRow{}, seen: map[[16]byte]job.Micros{}, next: map[string]job.Micros{},
+			n: w.N, firing: map[[16]byte]*FiredRow{}, seen: map[[16]byte]job.Micros{},
+			lasts: map[[16]byte]finding{}, next: map[string]job.Micros{},
 			late: map[string]read.LatePlace{}, looks: map[int64]map[int64]*read.RunLook{},
 		}
 

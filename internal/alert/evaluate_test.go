@@ -58,6 +58,94 @@ func TestFailedAndRecovered(t *testing.T) {
 	f.want("messages sent", 3, "SELECT COUNT(*) FROM delivery WHERE state = 2 AND attempts = 1")
 }
 
+// TestRepeat: an alert that lasts is repeated, whether a look finds it again or not. What a silence
+// holds back is sent when the silence ends, also of an alert that was sent before it.
+func TestRepeat(t *testing.T) {
+	f := setUp(t)
+	h := newHook(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Wait: 1000})
+	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed, job.AlertLateStart},
+		Channels: []string{"hook"}, Repeat: job.Duration(3600e9)})
+	a, b := f.job("shop", "a", ""), f.job("shop", "b", "")
+	s := f.session()
+	e, send := f.evaluator(s), f.sender(s)
+	f.step(e)
+	seen := 0
+	check := func(what string, after job.Micros, want ...string) {
+		t.Helper()
+		f.now += after
+		f.step(e)
+		f.now += second
+		f.send(send)
+		got := h.said()[seen:]
+		if seen += len(got); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+
+	f.run(a, job.Failed, 0)
+	f.live(b, job.Idle, f.now-61*second)
+	check("they fire", 6*second, "fired failed shop/a", "fired late_start shop/b")
+	check("half an hour later", 1800*second)
+	check("an hour later", 1800*second, "repeated failed shop/a", "repeated late_start shop/b")
+	if text := h.seen()[1].Text; !strings.Contains(text, "shop/b has not started and is 1h1m9s late") {
+		t.Errorf("got %q, want how late it is now", text)
+	}
+
+	n := job.Silence{Rule: "ops", Until: f.now + 3*hour, Reason: "it moves"}
+	if err := f.store().AddSilence(t.Context(), &n); err != nil {
+		t.Fatal(err)
+	}
+	f.run(a, job.Failed, 0)
+	check("in a silence", 2*hour)
+	f.want("what it holds back", 2, "SELECT SUM(events) FROM delivery WHERE state = ?", DeliverySilenced)
+	check("behind it", hour, "repeated failed shop/a", "repeated late_start shop/b")
+	check("and no sooner again than usual", 1800*second)
+}
+
+// TestManyAtOnce: each of very many runs that end at once fires. What a step leaves out, since it
+// has found so much, is found later.
+func TestManyAtOnce(t *testing.T) {
+	f := setUp(t)
+	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: "https://hook.example.com"})
+	const rules, jobs = 30, manyFired/30 + 5
+	for i := range int64(rules) {
+		f.rule(job.AlertRule{Name: idText(i + 1), On: []job.AlertEvent{job.AlertFailed, job.AlertLateStart},
+			Channels: []string{"hook"}})
+	}
+	e := f.evaluator(f.session())
+	f.step(e)
+	fired := func(what string, event job.AlertEvent, want int) {
+		t.Helper()
+		f.step(e)
+		f.want(what, want, "SELECT COUNT(*) FROM alert WHERE event = ?", event)
+		f.want("lost", 0, "SELECT lost FROM alert_work WHERE id = 1")
+	}
+
+	var ids []int64
+	for i := range int64(jobs) {
+		ids = append(ids, f.job("shop", "j"+idText(i+1), ""))
+		f.run(ids[i], job.Failed, 0)
+	}
+	fired("runs that ended", job.AlertFailed, rules*jobs)
+
+	for _, id := range ids {
+		f.live(id, job.Idle, f.now-2*hour)
+	}
+	f.now += 6 * second
+	fired("runs that do not start", job.AlertLateStart, manyFired)
+	f.now += 6 * second
+	fired("all of them", job.AlertLateStart, rules*jobs)
+
+	f.now += 5 * hour
+	f.step(e)
+	const repeated = "SELECT COUNT(*) FROM alert WHERE told_at >= ?"
+	f.want("what is repeated", manyFired, repeated, int64(f.now))
+	f.step(e)
+	f.step(e)
+	f.want("all of it", 2*rules*jobs, repeated, int64(f.now))
+}
+
 // TestRulesGoByWhatAJobIsNow: a job fails just after it got an owner, and is cached without one.
 // The rule for this owner's jobs fires.
 func TestRulesGoByWhatAJobIsNow(t *testing.T) {

@@ -19,6 +19,7 @@ type changes struct {
 	fired    []*FiredRow            // alerts to write: new or changed
 	dirty    map[*FiredRow]bool     // the rows in fired
 	firing   map[[16]byte]*FiredRow // how the step changes state.firing; nil: the alert is over
+	fresh    int                    // number of alerts that the step begins
 	streaks  map[[16]byte]*streak
 	notices  map[group][]notice
 	unsent   map[group]unsent // keyed by the group of the resolving notice
@@ -78,6 +79,8 @@ type finder struct {
 	s   *state
 	c   *config
 	now job.Micros
+
+	again bool // a later step finds again what this one finds now
 }
 
 // find looks at everything that has happened since the last applied step. Of the state it changes
@@ -121,6 +124,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 	}
 
 	// The other looks, each in its own rhythm.
+	f.again = true
 	for _, l := range []struct {
 		what   string
 		period time.Duration // zero: every step
@@ -218,13 +222,22 @@ type finding struct {
 func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding) {
 	key := subject(r.ID, event, about)
 	row := f.current(key)
-	again := row != nil
+	fires := row != nil
 	known := found.due != 0 && found.due <= f.s.seen[key] // each look may see several due times
-	if !again {
-		if len(f.s.firing)+len(f.fired) >= manyFiring || len(f.fired) >= manyFired {
-			f.lost++
-			return
-		}
+
+	switch {
+	case fires && (found.state || known): // it lasts, and is repeated from time to time
+		found.job = nil
+		f.s.lasts[key] = found
+		return
+	case fires:
+	case f.again && len(f.fired) >= manyFired:
+		return
+	case len(f.s.firing)+f.fresh >= manyFiring:
+		f.lost++
+		return
+	default:
+		f.fresh++
 		row = &FiredRow{
 			Subject: key, Firing: true, RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity,
 			App: found.app, First: found.at, Last: found.at, Seen: 1,
@@ -232,38 +245,45 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding
 		if found.job != nil {
 			row.App, row.JobID, row.Job, row.Owner = found.job.App, found.job.ID, found.job.Name, found.job.Owner
 		}
-	} else if (found.state || known) && !f.tellable(r, row) {
-		return // it lasts, and there is nothing new to say
 	}
 
 	row = f.change(row)
 	f.changes.firing[key] = row
 
-	if again && !found.state && !known {
+	if fires {
 		row.Seen++
 	}
 	if found.due > f.s.seen[key] {
 		f.s.seen[key] = found.due // if the step is not applied, one occurrence is not counted
 	}
-	row.Last, row.Node = max(row.Last, found.at), found.node
-	row.Summary, row.Severity = found.summary, r.Severity
-	if found.run != "" {
-		row.Run = found.run
-	}
+	delete(f.s.lasts, key)
+	row.update(&found)
 	f.tellOf(r, row)
 }
 
-// tellable reports whether there is something new to say about a firing alert.
+// update describes an alert by its latest finding.
+func (r *FiredRow) update(found *finding) {
+	r.Last, r.Node, r.Summary = max(r.Last, found.at), found.node, found.summary
+	if found.run != "" {
+		r.Run = found.run
+	}
+}
+
+// tellable reports whether it is time to send a notice about a firing alert.
 func (f *finder) tellable(r *rule, row *FiredRow) bool {
+	if row.Told != 0 && f.now-row.Told < micros(r.Repeat) {
+		return false
+	}
 	n := f.silence(row)
-	return (row.Told == 0 || f.now-row.Told >= micros(r.Repeat)) && (n == 0 || n != row.Silence)
+	return n == 0 || n != row.Silence
 }
 
 // tellOf sends a notice about a firing alert, unless one was sent recently or a silence covers it.
 func (f *finder) tellOf(r *rule, row *FiredRow) {
-	if row.Told != 0 && f.now-row.Told < micros(r.Repeat) {
+	if !f.tellable(r, row) {
 		return
 	}
+	row.Severity = r.Severity
 
 	what := "fired"
 	if row.Told != 0 {
@@ -271,10 +291,8 @@ func (f *finder) tellOf(r *rule, row *FiredRow) {
 	}
 
 	if n := f.silence(row); n != 0 {
-		if row.Silence != n {
-			row.Silence = n
-			f.tell(r, row, what, row.Summary, DeliverySilenced)
-		}
+		row.Silence = n
+		f.tell(r, row, what, row.Summary, DeliverySilenced)
 		return
 	}
 
@@ -354,7 +372,8 @@ func (f *finder) end(r *rule, row *FiredRow, why string) {
 	f.tell(r, row, "resolved", why, DeliveryPending)
 }
 
-// quiet sends the notices that a silence held back and that has ended, and ends finished streaks.
+// quiet repeats the alerts that last, sends what a silence held back that has ended, and ends
+// finished streaks.
 func (f *finder) quiet(context.Context) error {
 	for _, row := range sorted(f.s.firing) {
 		r := f.c.rules[row.RuleID]
@@ -362,13 +381,14 @@ func (f *finder) quiet(context.Context) error {
 			continue
 		}
 
-		if row.Told == 0 {
-			cur := f.current(row.Subject)
-			if cur.Told == 0 && f.silence(cur) != cur.Silence {
-				cur = f.change(cur)
-				f.changes.firing[row.Subject] = cur
-				f.tellOf(r, cur)
+		// Beyond manyFired changes, the next step goes on.
+		if cur := f.current(row.Subject); len(f.fired) < manyFired && f.tellable(r, cur) {
+			cur = f.change(cur)
+			f.changes.firing[row.Subject] = cur
+			if found, lasts := f.s.lasts[row.Subject]; lasts {
+				cur.update(&found)
 			}
+			f.tellOf(r, cur)
 		}
 
 		if row.Event == job.AlertFailures && r.Failures != nil {

@@ -657,7 +657,8 @@ func (f *finder) tellLate(
 		for _, r := range rules {
 			if by, is := r.late(event, t, f.now); is && r.Takes(&j) {
 				text := fmt.Sprintf("%s/%s "+words, j.App, j.Name, span(by))
-				f.fire(r, event, aboutJob(j.ID), finding{job: &j, run: job.RunID(t.ID), at: f.now, due: t.Due, summary: text})
+				f.fire(r, event, aboutJob(j.ID), finding{job: &j, node: t.Node, run: job.RunID(t.ID), at: f.now,
+					due: t.Due, summary: text})
 			}
 		}
 	}
@@ -880,7 +881,7 @@ func (f *finder) troubles(ctx context.Context) error {
 	for _, row := range sorted(f.s.firing) {
 		r, row := f.c.rules[row.RuleID], f.current(row.Subject)
 		if r != nil && row != nil && slices.Contains(job.AlertTroubles(), row.Event) && !lasts[row.Subject] {
-			f.end(r, row, "it is over")
+			f.end(r, row, "it is over: "+row.Summary)
 		}
 	}
 	return nil

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/textproto"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +17,11 @@ import (
 	"go-crontab/job"
 
 	"github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 )
 
-// mail sends a message by SMTP.
+// mail sends a message by SMTP. If the server refuses the owner of the job for good, the recipients
+// of the channel get it.
 func (o *Outside) mail(
 	ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string,
 ) verdict {
@@ -24,6 +29,26 @@ func (o *Outside) mail(
 	if e == nil {
 		return verdict{err: errors.New("the channel has no mail server"), final: true}
 	}
+	if l.Target == "" {
+		return o.mailTo(ctx, l, m, values, e.To)
+	}
+
+	v := o.mailTo(ctx, l, m, values, []string{l.Target})
+	if !v.final {
+		return v
+	}
+	refused := v.err
+	if v = o.mailTo(ctx, l, m, values, e.To); v.err == nil {
+		v.said += fmt.Sprintf(", instead of the owner: %v", refused)
+	}
+	return v
+}
+
+// mailTo sends a message to each recipient that the server accepts.
+func (o *Outside) mailTo(
+	ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string, to []string,
+) verdict {
+	e := l.channel.Email
 	host, port, err := net.SplitHostPort(e.Server)
 	if err != nil {
 		return verdict{err: err, final: true}
@@ -31,11 +56,6 @@ func (o *Outside) mail(
 	number, err := strconv.Atoi(port)
 	if err != nil {
 		return verdict{err: err, final: true}
-	}
-
-	to := e.To
-	if l.Target != "" {
-		to = []string{l.Target}
 	}
 
 	// Compose the message.
@@ -85,24 +105,82 @@ func (o *Outside) mail(
 		return verdict{err: err, final: true}
 	}
 
-	if err := client.DialAndSendWithContext(ctx, msg); err != nil {
-		if ctx.Err() != nil {
-			return verdict{err: errors.New("the mail server did not respond in time")}
+	conn, err := client.DialToSMTPClientWithContext(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded):
+		return verdict{err: errLateMail}
+	case strings.Contains(err.Error(), "does not support STARTTLS"):
+		return verdict{err: fmt.Errorf("%s does not offer STARTTLS; set tls of the channel to tls, which many servers "+
+			"expect on port 465, or to none", e.Server)}
+	default:
+		return verdict{err: err}
+	}
+	defer func() { _ = client.CloseWithSMTPClient(conn) }() // the server has accepted or refused the message by then
+
+	refused, err := handOver(conn, msg)
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			return verdict{err: errLateMail}
 		}
-		var refused *mail.SendError
-		final := errors.As(err, &refused) && !refused.IsTemp() && refused.ErrorCode() >= 500
-		if refused == nil && strings.Contains(err.Error(), "does not support STARTTLS") {
-			err = fmt.Errorf("%s does not offer STARTTLS; set tls of the channel to tls, which many servers expect on "+
-				"port 465, or to none", e.Server)
-		}
-		return verdict{err: err, final: final}
+		return verdict{err: err, final: refusedForGood(err)}
 	}
 
 	recipients := "1 recipient"
-	if len(to) > 1 {
-		recipients = fmt.Sprintf("%d recipients", len(to))
+	if n := len(to) - len(refused); n > 1 {
+		recipients = fmt.Sprintf("%d recipients", n)
 	}
-	return verdict{said: fmt.Sprintf("%s accepted it for %s", e.Server, recipients)}
+	said := fmt.Sprintf("%s accepted it for %s", e.Server, recipients)
+	if len(refused) > 0 {
+		said += "; " + errors.Join(refused...).Error()
+	}
+	return verdict{said: said}
+}
+
+var errLateMail = errors.New("the mail server did not respond in time")
+
+// handOver hands a message to a mail server for the recipients that it accepts, and returns the
+// refusals of the others. If it accepts none, the error is a refusal for now, if there is any.
+func handOver(conn *smtp.Client, msg *mail.Msg) (refused []error, err error) {
+	from, err := msg.GetSender(false)
+	if err != nil {
+		return nil, err
+	}
+	to, err := msg.GetRecipients()
+	if err != nil {
+		return nil, err
+	}
+
+	if err := conn.Mail(from); err != nil {
+		return nil, fmt.Errorf("sender %s: %w", from, err)
+	}
+	for _, one := range to {
+		if err := conn.Rcpt(one); err != nil {
+			refused = append(refused, fmt.Errorf("recipient %s: %w", one, err))
+		}
+	}
+	if len(refused) == len(to) {
+		forNow := slices.IndexFunc(refused, func(err error) bool { return !refusedForGood(err) })
+		return nil, refused[max(0, forNow)]
+	}
+
+	w, err := conn.Data()
+	if err != nil {
+		return nil, fmt.Errorf("message: %w", err)
+	}
+	if _, err := msg.WriteTo(w); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("message: %w", err)
+	}
+	return refused, nil
+}
+
+// refusedForGood reports whether a mail server will give the same answer to a further try.
+func refusedForGood(err error) bool {
+	var answer *textproto.Error
+	return errors.As(err, &answer) && answer.Code >= 500
 }
 
 // mailDial returns a function that connects to a mail server, if the node may call it. The

@@ -2,6 +2,7 @@ package alert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -330,7 +332,8 @@ func (l *letter) message() *job.AlertMessage {
 	}
 
 	// Slack, and servers like it, format text; only code is shown as it is.
-	m.Title, m.Text = builtIn(m, l.channel.Type == job.ChannelSlack)
+	most := cmp.Or(textMost[l.channel.Type], math.MaxInt)
+	m.Title, m.Text = builtIn(m, l.channel.Type == job.ChannelSlack, most)
 
 	// The rule's templates replace the built-in texts. A failing template does not.
 	for _, t := range []struct {

@@ -121,14 +121,22 @@ func TestTroubles(t *testing.T) {
 		f.exec(`INSERT INTO api_token (name, living, hash, role, created, created_by, expires)
 			VALUES (?, ?, UNHEX(SHA2(?, 256)), 'viewer', ?, 'x', ?)`, name, living, name, int64(made), int64(end))
 	}
-	end := f.now + 13*day
+	end, later := f.now+13*day, f.now+15*day
 	token("ci", f.now-80*day, end, 1)
-	token("later", f.now-80*day, f.now+15*day, 1)
+	token("later", f.now-80*day, later, 1)
 	token("short", f.now-day, f.now+day, 1)
 	token("over", f.now-80*day, f.now-day, 1)
 	token("revoked", f.now-80*day, f.now+day, nil)
-	check("a token expires", "expiring: the token ci expires at "+whenIn(end, ""))
-	f.exec("DELETE FROM api_token")
+	expired := "expiring: the token over expired at " + whenIn(f.now-day, "")
+	check("a token expires, and one has expired", "expiring: the token ci expires at "+whenIn(end, ""), expired)
+	f.now += 14 * day
+	check("it has expired, too", "expiring: the token ci expired at "+whenIn(end, ""),
+		"expiring: the token later expires at "+whenIn(later, ""), expired)
+	f.exec("UPDATE api_token SET living = NULL")
+	check("they are revoked")
+	f.want("why the alert is over", 1, "SELECT COUNT(*) FROM alert WHERE over_why = ?",
+		"it is over: the token ci expired at "+whenIn(end, ""))
+	f.now -= 14 * day
 
 	notes := func(expires job.Micros, why string) {
 		f.exec(`REPLACE INTO node_note (node, what, expires, error, since)
@@ -137,7 +145,8 @@ func TestTroubles(t *testing.T) {
 	}
 	notes(f.now+100*day, "")
 	check("all is well")
-	notes(end, "no route to host")
+	end = f.now + 13*day
+	notes(end, "no route\r\n to host")
 	check("a certificate expires, and the issuer is away",
 		"expiring: the TLS certificate of the node "+s.Node()+" expires at "+whenIn(end, ""),
 		"oidc_unreachable: the node "+s.Node()+" has not reached the OIDC issuer since 1970-01-01T00:00:01Z: no route to host")

@@ -23,7 +23,7 @@ type Sample struct {
 	Wrong     string         // why the channel cannot be used; "": it can
 }
 
-// testTime bounds a test, as somebody waits for the answer.
+// testTime bounds a test, as somebody waits for the answer. The API allows 20 s for a request.
 const testTime = 15 * time.Second
 
 // Test sends a sample now, and for PagerDuty also resolves the test incident.
@@ -41,6 +41,7 @@ func (o *Outside) Test(ctx context.Context, s *Sample, now job.Micros) (Tested, 
 		channel:     s.Channel,
 		items:       []job.AlertItem{item},
 	}
+	o.link(l.items)
 	if s.Rule != nil {
 		t.Rule, l.rule, l.Rule = s.Rule.Name, *s.Rule, s.Rule.Name
 	}
@@ -73,6 +74,9 @@ func (o *Outside) Test(ctx context.Context, s *Sample, now job.Micros) (Tested, 
 	t.Took, t.Sent, t.Said = time.Since(began), v.err == nil, v.said
 	if v.err != nil {
 		t.Said = v.err.Error()
+		if ctx.Err() != nil && time.Duration(l.channel.Timeout) > testTime {
+			t.Said += fmt.Sprintf("; a test waits only %s, a message %s", testTime, l.channel.Timeout)
+		}
 	}
 	return t, nil
 }

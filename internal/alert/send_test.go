@@ -2,6 +2,7 @@ package alert
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -423,6 +424,19 @@ func TestTestOfChannel(t *testing.T) {
 		!strings.Contains(got.Said, "403") {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	o.cfg.PublicURL = "https://cron.example.com"
+	rule := job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"hook"}}
+	samples, err := f.store().SamplesOfRule(t.Context(), rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.answer = nil
+	if _, err = o.Test(t.Context(), &samples[0], f.now); err != nil {
+		t.Fatal(err)
+	}
+	if it := h.seen()[2].Items[0]; it.URL != "https://cron.example.com/alerts" || it.Command != "go-crontab alert ls" {
+		t.Errorf("a test of a rule: got %+v, want what an alert has", it)
+	}
 	if _, err = f.store().SampleOf(t.Context(), "none"); err != sql.ErrNotFound {
 		t.Errorf("got %v, want %v", err, sql.ErrNotFound)
 	}
@@ -641,7 +655,7 @@ type mailServer struct {
 	mu    sync.Mutex
 	mails []string
 	rcpt  []string
-	say   map[string]string // answers, by the first word of the command
+	say   map[string]string // answers, by the command or its first word
 	hang  string            // the command that gets no answer
 }
 
@@ -680,7 +694,7 @@ func (m *mailServer) serve(c net.Conn) {
 
 		word := strings.ToUpper(strings.Fields(line + " x")[0])
 		m.mu.Lock()
-		say, hang := m.say[word], m.hang == word
+		say, hang := cmp.Or(m.say[strings.TrimSpace(line)], m.say[word]), m.hang == word
 		if word == "RCPT" {
 			m.rcpt = append(m.rcpt, strings.TrimSpace(line))
 		}
@@ -758,23 +772,40 @@ func TestMail(t *testing.T) {
 		}
 	}
 
-	set := func(word, say, hang string) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.say, m.hang = map[string]string{word: say}, hang
-	}
-
-	for name, c := range map[string]struct{ channel, word, say, hang, state, said string }{
-		"no TLS there":     {"secure", "", "", "", "pending", "STARTTLS"},
-		"refused for good": {"mail", "RCPT", "550 no such user", "", "failed", "550"},
-		"refused for now":  {"mail", "RCPT", "451 try later", "", "pending", "451"},
-		"it hangs":         {"mail", "", "", "MAIL", "pending", ""},
+	const ops, ann = "RCPT TO:<ops@example.com>", "RCPT TO:<ann@example.com>"
+	for name, c := range map[string]struct {
+		channel, target string
+		say             map[string]string
+		hang            string
+		state, said     string
+	}{
+		"no TLS there":     {"secure", "", nil, "", "pending", "STARTTLS"},
+		"refused for good": {"mail", "", map[string]string{"RCPT": "550 no such user"}, "", "failed", "550"},
+		"refused for now":  {"mail", "", map[string]string{"RCPT": "451 try later"}, "", "pending", "451"},
+		"one for good, the other for now": {"mail", "",
+			map[string]string{ops: "550 no such user", "RCPT": "451 try later"}, "", "pending", "451"},
+		"one for good": {"mail", "", map[string]string{ops: "550 no such user"}, "", "sent",
+			"1 recipient; recipient <ops@example.com>: 550"},
+		"the owner for good": {"owner", "ann@example.com", map[string]string{ann: "550 no such user"}, "", "sent",
+			"2 recipients, instead of the owner: recipient <ann@example.com>: 550"},
+		"the owner for now": {"owner", "ann@example.com", map[string]string{ann: "451 try later"}, "", "pending", "451"},
+		"the text":          {"mail", "", map[string]string{"DATA": "554 it is spam"}, "", "failed", "554"},
+		"it hangs":          {"mail", "", nil, "MAIL", "pending", "in time"},
+		"accepted, and away": {"mail", "", map[string]string{"RSET": "421 away", "QUIT": "421 away"}, "", "sent",
+			"2 recipients"},
 	} {
-		set(c.word, c.say, c.hang)
+		m.mu.Lock()
+		m.say, m.hang = c.say, c.hang
+		m.mu.Unlock()
+		before := len(m.mails)
 		id := f.message(c.channel)
+		f.exec("UPDATE delivery SET target = ? WHERE id = ?", c.target, id)
 		f.send(send)
-		if state, said, _, _ := f.delivery(id); state != c.state || !strings.Contains(said, c.said) || said == "" {
+		if state, said, _, _ := f.delivery(id); state != c.state || !strings.Contains(said, c.said) {
 			t.Errorf("%s: got %s, %q, want %s, %q", name, state, said, c.state, c.said)
+		}
+		if got := len(m.mails) - before; got != map[string]int{"sent": 1}[c.state] {
+			t.Errorf("%s: the server accepted %d mails", name, got)
 		}
 		f.exec("DELETE FROM delivery")
 	}
@@ -811,6 +842,13 @@ func TestTidy(t *testing.T) {
 // TestMentions: a job's name cannot mention people.
 func TestMentions(t *testing.T) {
 	t.Parallel()
+	body, _, err := chat(&letter{channel: job.AlertChannel{Type: job.ChannelSlack}},
+		&job.AlertMessage{Title: "ALERT", Text: "@all <!here> @Channel @allan"}, "", nil, time.Now())
+	var slack struct{ Text string }
+	err = errors.Join(err, json.Unmarshal(body, &slack))
+	if want := "ALERT\n@\u200ball &lt;!here&gt; @\u200bChannel @allan"; err != nil || slack.Text != want {
+		t.Errorf("got %q, %v", slack.Text, err)
+	}
 	for text, want := range map[string]string{
 		`<at user_id="all">x</at>`: `＜at user_id="all">x＜/at>`,
 		"<AT\nid=all></At>":        "＜AT\nid=all>＜/At>",

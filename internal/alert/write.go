@@ -19,6 +19,8 @@ const (
 	shown = 20
 	// manyOpen bounds the waiting messages of a channel that takes one event per message.
 	manyOpen = 500
+	// ownerBytes bounds the owner of a job in a message.
+	ownerBytes = 200
 )
 
 func idText(id int64) string {
@@ -100,6 +102,7 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 		if row == nil {
 			delete(s.firing, key)
 			delete(s.seen, key)
+			delete(s.lasts, key)
 			continue
 		}
 		s.firing[key] = row
@@ -186,7 +189,7 @@ func (t *notice) item() job.AlertItem {
 	r := t.row
 	return job.AlertItem{
 		What: t.what, Event: r.Event, Severity: r.Severity, AlertID: idText(r.ID), Rule: r.Rule,
-		App: r.App, JobID: idText(r.JobID), Job: r.Job, Owner: r.Owner, Node: r.Node, Run: r.Run,
+		App: r.App, JobID: idText(r.JobID), Job: r.Job, Owner: oneLine(r.Owner, ownerBytes), Node: r.Node, Run: r.Run,
 		Summary: t.text, At: t.at.String(), Since: r.First.String(), Seen: t.seen,
 	}
 }

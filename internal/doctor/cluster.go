@@ -390,7 +390,7 @@ func folders(x *exam) error {
 func expiring(x *exam) error {
 	return x.troubled(job.AlertExpiring, Warning, Finding{
 		Why: "Whoever uses a token is refused once it has expired, and clients refuse an expired certificate.",
-		Fix: "Create a new token and give it to its user, or renew the certificate: " +
+		Fix: "Create a new token, give it to its user and revoke the old one, or renew the certificate: " +
 			"nodes read its files again by themselves.",
 		Commands: []string{"go-crontab token ls"},
 	})

@@ -19,11 +19,12 @@ import (
 type Editor interface {
 	Apply(context.Context, job.Apply) (job.Applied, error)
 	NoteFolder(ctx context.Context, name string, n job.FolderNode) error
+	ForgetFolders(ctx context.Context, node, name string) error
 }
 
 // Config describes a folder and its node.
 type Config struct {
-	Path   string         // absolute; the same on all nodes
+	Path   string         // absolute; the same on all nodes; "": the node follows no folder
 	Node   string         // name of the node that has this copy
 	Prune  map[string]any // as in POST /api/v1/apply; nil: no job is deleted
 	Read   func(body []byte) (job.Apply, error)
@@ -35,6 +36,7 @@ type Config struct {
 type Folder struct {
 	Config
 
+	forgot      bool      // the node's notes of other folders are gone
 	seen        content   // of the previous read
 	lastMessage string    // last log message
 	lastTried   string    // digest or error of the last attempt to apply
@@ -67,11 +69,16 @@ func (c *content) same(as *content) bool {
 	return c.digest == as.digest && c.set != nil && as.set != nil
 }
 
-// Run follows the folder until ctx ends.
+// Run follows the folder until ctx ends. Without a folder, it ends once the notes of earlier ones
+// are gone.
 func (f *Folder) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	return loop.Loop{First: loop.Jitter(readEvery), Period: readEvery}.Run(ctx,
 		loop.Each(func(ctx context.Context) error {
-			f.step(ctx, time.Now())
+			if f.step(ctx, time.Now()); f.forgot && f.Path == "" {
+				end()
+			}
 			return nil // step logs by itself
 		}))
 }
@@ -84,6 +91,14 @@ func (f *Folder) step(ctx context.Context, now time.Time) {
 			f.say(slog.LevelError, "panic while applying the folder", "panic", r)
 		}
 	}()
+
+	if !f.forgot {
+		e := f.Editor()
+		f.forgot = e != nil && e.ForgetFolders(ctx, f.Node, f.Path) == nil // otherwise the next step tries again
+	}
+	if f.Path == "" {
+		return
+	}
 
 	is := f.look()
 	settled := is.same(&f.seen)

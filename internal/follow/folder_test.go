@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go-crontab/job"
@@ -24,6 +25,17 @@ type cluster struct {
 	done  job.Applied
 	got   []job.Apply
 	noted []job.FolderNode
+
+	remembers []string // the folders of which the notes are kept, one for each success
+	lost      int      // calls of ForgetFolders that fail
+}
+
+func (c *cluster) ForgetFolders(_ context.Context, node, name string) error {
+	if c.lost--; c.lost >= 0 || node != "n1" {
+		return errors.New("MySQL is away")
+	}
+	c.remembers = append(c.remembers, name)
+	return nil
 }
 
 func (c *cluster) Apply(ctx context.Context, want job.Apply) (job.Applied, error) {
@@ -352,6 +364,30 @@ func TestSurvivesAPanic(t *testing.T) {
 	if !slices.Equal(f.names(), []string{"two"}) {
 		t.Errorf("got %v", f.names())
 	}
+}
+
+// TestForgetsOtherFolders: a node forgets once the folders that it followed before it was restarted,
+// also if it follows none now.
+func TestForgetsOtherFolders(t *testing.T) {
+	t.Parallel()
+
+	f := newFollower(t)
+	f.write("jobs.yaml", "name: one\n")
+	f.away, f.lost = true, 1
+	f.steps(2)
+	f.away = false
+	f.steps(4)
+	if !slices.Equal(f.remembers, []string{f.Path}) || !slices.Equal(f.names(), []string{"one"}) {
+		t.Errorf("forgot all but %q, and applied %q", f.remembers, f.names())
+	}
+
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		f.Path, f.lost = "", 3
+		if err := f.Run(t.Context()); !errors.Is(err, context.Canceled) || !slices.Equal(f.remembers, []string{""}) {
+			t.Errorf("without a folder: got %v, and forgot all but %q", err, f.remembers)
+		}
+	})
 }
 
 func TestRunEnds(t *testing.T) {

@@ -144,6 +144,7 @@ export const alerts: Patterns = [
   [/^the node (\S+) cannot apply the folder (\S+): (.+)$/s, '节点 $1 无法应用文件夹 $2：$3'],
   [/^the last backup was made at (\S+), and the next one was expected within (\S+)$/, '上次备份于 $1，下一次备份应在 $2 内完成'],
   [/^the token (.+) expires at (\S+)$/, '令牌 $1 将于 $2 过期'],
+  [/^the token (.+) expired at (\S+)$/, '令牌 $1 已于 $2 过期'],
   [/^the TLS certificate of the node (\S+) expires at (\S+)$/, '节点 $1 的 TLS 证书将于 $2 过期'],
   [/^the TLS certificate of the node (\S+) expired at (\S+)$/, '节点 $1 的 TLS 证书已于 $2 过期'],
   [/^the node (\S+) has not reached the OIDC issuer since (\S+): (.+)$/s, '节点 $1 自 $2 起无法连接 OIDC 身份提供方：$3'],

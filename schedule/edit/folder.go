@@ -40,6 +40,22 @@ func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) 
 	})
 }
 
+// ForgetFolders removes what a node has noted of the folders that it no longer follows: of all but
+// name, which is empty if it follows none.
+func (e *Editor) ForgetFolders(ctx context.Context, node, name string) error {
+	all, err := Folders(e.DB.Reader(ctx), "")
+	for _, f := range all {
+		if f.Name == name || f.NodeOf(node).State == "" {
+			continue
+		}
+		err = e.DB.Tx(ctx, func(tx *sql.Tx) error { return dropFolderNodes(tx, f.ID, []string{node}) })
+		if err != nil {
+			break
+		}
+	}
+	return err
+}
+
 func folderNamed(ctx context.Context, db *sql.DB, name string) (job.FolderState, error) {
 	found, err := Folders(db.Reader(ctx), name)
 	if err != nil || len(found) == 0 {
@@ -193,8 +209,12 @@ func putFolderNode(tx *sql.Tx, id int64, n *job.FolderNode, gone []string) error
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	list, args := sql.In([]any{id}, gone)
-	_, err = tx.Exec("remove nodes of folder", "DELETE FROM folder_node WHERE folder_id = ? AND node IN "+list, args...)
+	return dropFolderNodes(tx, id, gone)
+}
+
+func dropFolderNodes(tx *sql.Tx, id int64, nodes []string) error {
+	list, args := sql.In([]any{id}, nodes)
+	_, err := tx.Exec("remove nodes of folder", "DELETE FROM folder_node WHERE folder_id = ? AND node IN "+list, args...)
 	return err
 }
 

@@ -32,14 +32,19 @@ func (db *DB) Holders(ctx context.Context) ([]trip.Owner, error) {
 // There are never more than the cluster has slots.
 func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	const query = `
-		SELECT ` + lateColumns + `
+		SELECT ` + lateColumns + `, COALESCE((SELECT node FROM life WHERE life.id = run.owner), '')
 		FROM run FORCE INDEX (live)
 		WHERE owner = ? AND due_now >= ? AND (due_now > ? OR hash > ? OR hash = ? AND id > ?)
 			AND state = 'executing' AND due < ?
 		ORDER BY due_now, hash, id
 		LIMIT ?`
 
-	return sql.Select(db.Reader(ctx), "look for runs that end late", scanLate, query,
+	scan := func(rows *sql.Rows) (l LateRun, err error) {
+		err = rows.Scan(&l.Owner, &l.DueNow, &l.Hash, &l.ID, &l.JobID, &l.Due, &l.Kind, &l.Attempt, &l.State, &l.Node)
+		return l, err
+	}
+
+	return sql.Select(db.Reader(ctx), "look for runs that end late", scan, query,
 		int32(after.Owner), int64(after.DueNow), int64(after.DueNow), after.Hash, after.Hash, after.ID, int64(before),
 		limit)
 }

@@ -107,7 +107,7 @@ type LatePlace struct {
 	ID     int64
 }
 
-// LateRun is a run that was due before an instant and has not begun, or not ended.
+// LateRun is a run that has not begun, or not ended.
 type LateRun struct {
 	LatePlace
 	JobID   int64
@@ -115,6 +115,7 @@ type LateRun struct {
 	Kind    trip.Kind
 	Attempt int
 	State   trip.State
+	Node    string // where it executes; only UnendedRuns reads it
 }
 
 // LateRuns lists the runs of one owner (after.Owner) that have not begun and were due before an

@@ -48,10 +48,12 @@ func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, 
 		}
 
 		for _, e := range found {
-			n, after = n+len(e.Runs), e.ID
+			n, after, out = n+len(e.Runs), e.ID, append(out, e)
+			if n >= runs {
+				break
+			}
 		}
 
-		out = append(out, found...)
 		if len(found) < endingsAtOnce {
 			break
 		}

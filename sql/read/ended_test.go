@@ -119,8 +119,8 @@ func TestFollowEnds(t *testing.T) {
 		}
 	})
 
-	if got := must(f.db.EndedAfter(f.Context(), 0, 60)); len(got) != 100 {
-		f.Errorf("got %d endings, want two statements of 50", len(got))
+	if got := must(f.db.EndedAfter(f.Context(), 0, 60)); len(got) != 60 {
+		f.Errorf("got %d endings, want 60", len(got))
 	}
 
 	spans := must(f.db.EndedIn(f.Context(), []sql.Span{{From: 3, To: 4}, {From: 118, To: 200}}))

@@ -92,7 +92,8 @@ func (db *DB) refusedFolders(ctx context.Context, _ job.Micros) ([]Trouble, erro
 		LIMIT 100`, string(job.FolderRefused))
 }
 
-// expiringTokens lists long-lived tokens that expire soon.
+// expiringTokens lists long-lived tokens that expire soon, and those that have expired and are not
+// revoked: nobody can use them, but nobody has dealt with them either.
 func (db *DB) expiringTokens(ctx context.Context, now job.Micros) ([]Trouble, error) {
 	scan := func(rows *sql.Rows) (t Trouble, err error) {
 		var (
@@ -101,15 +102,23 @@ func (db *DB) expiringTokens(ctx context.Context, now job.Micros) ([]Trouble, er
 		)
 		err = rows.Scan(&name, &end)
 		t.Event, t.About = job.AlertExpiring, "token "+name
-		t.Text = fmt.Sprintf("the token %s expires at %s", name, end.Time().Format(time.RFC3339))
+		t.Text = fmt.Sprintf("the token %s %s at %s", name, expires(end, now), end.Time().Format(time.RFC3339))
 		return t, err
 	}
 	return sql.Select(db.Reader(ctx), "list tokens that expire soon", scan, `
 		SELECT name, expires
 		FROM api_token
-		WHERE living = 1 AND expires > ? AND expires < ? AND expires - created > ?
-		ORDER BY expires
-		LIMIT 100`, int64(now), int64(now.Add(ExpirySoon)), longLived.Microseconds())
+		WHERE living = 1 AND expires < ? AND expires - created > ?
+		ORDER BY expires DESC
+		LIMIT 100`, int64(now.Add(ExpirySoon)), longLived.Microseconds())
+}
+
+// expires is the verb for an end that is soon, or was.
+func expires(end, now job.Micros) string {
+	if end <= now {
+		return "expired"
+	}
+	return "expires"
 }
 
 // nodeTroubles lists the troubles that nodes have noted about themselves, see sql.NodeNote.
@@ -120,16 +129,13 @@ func (db *DB) nodeTroubles(ctx context.Context, now job.Micros) ([]Trouble, erro
 		switch {
 		case !n.Alive:
 		case n.Expires != 0 && n.Expires < now.Add(ExpirySoon):
-			word := "expires"
-			if n.Expires <= now {
-				word = "expired"
-			}
 			out = append(out, Trouble{job.AlertExpiring, "certificate " + n.Node, n.Node, fmt.Sprintf(
-				"the TLS certificate of the node %s %s at %s", n.Node, word, n.Expires.Time().Format(time.RFC3339))})
+				"the TLS certificate of the node %s %s at %s",
+				n.Node, expires(n.Expires, now), n.Expires.Time().Format(time.RFC3339))})
 		case n.Error != "":
 			out = append(out, Trouble{job.AlertOIDCUnreachable, n.Node, n.Node, fmt.Sprintf(
 				"the node %s has not reached the OIDC issuer since %s: %s", n.Node,
-				n.Since.Time().Format(time.RFC3339), n.Error)})
+				n.Since.Time().Format(time.RFC3339), strings.Join(strings.Fields(n.Error), " "))}) // it may be a page
 		}
 	}
 	return out, err
