@@ -273,7 +273,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 
 	var errs error
-	places := map[string]*problem.Text{} // warnings by placement: a thousand jobs have few different ones
+	live := map[string][]problem.Text{} // warnings by liveKey: a thousand jobs have few different ones
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
 		j := &view.AppliedJob{
@@ -288,16 +288,15 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 			j.Version = d.Job.Version
 		}
 
-		if text := placeText(&d.Job.Spec); text != "" && (d.Action == job.Created || d.Action == job.Updated) {
-			warning, known := places[text]
+		if d.Action == job.Created || d.Action == job.Updated {
+			key := liveKey(&d.Job.Spec)
+			warnings, known := live[key]
 			if !known {
 				var err error
-				warning, err = s.placeWarning(r.Context(), &d.Job.Spec)
-				errs, places[text] = errors.Join(errs, err), warning
+				warnings, err = s.liveWarnings(r.Context(), &d.Job.Spec)
+				errs, live[key] = errors.Join(errs, err), warnings
 			}
-			if warning != nil {
-				j.Warnings = append(j.Warnings, *warning)
-			}
+			j.Warnings = append(j.Warnings, warnings...)
 		}
 
 		v.Jobs = append(v.Jobs, j)

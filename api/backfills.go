@@ -14,13 +14,22 @@ import (
 	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql"
+	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 )
 
-// viewBackfill returns the view without counts if counting fails.
+// viewBackfill reads the name of the job, and counts. It returns the view without what it cannot read.
 func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Backfill, error) {
+	names, unnamed := s.cfg.DB.JobNames(ctx, []int64{b.JobID})
+	v, err := s.countedBackfill(ctx, b, names[b.JobID])
+	return v, errors.Join(unnamed, err)
+}
+
+// countedBackfill returns the view without counts if counting fails.
+func (s *Server) countedBackfill(ctx context.Context, b trip.BackfillRow, of read.JobName) (view.Backfill, error) {
 	v := view.Backfill{
-		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), From: b.First.Time(), To: b.Last.Time(),
+		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), Job: of.Name, App: of.App,
+		From: b.First.Time(), To: b.Last.Time(),
 		Parallel: b.Parallel, Missing: b.Missing,
 		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{},
 		Who:     b.Who,
@@ -139,10 +148,19 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 	p := view.Page[view.Backfill]{Items: []view.Backfill{}}
 	rows, p.Next = oneMore("backfills", rows, limit, func(r *trip.BackfillRow) int64 { return r.ID })
 
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].JobID
+	}
+	names, err := s.cfg.DB.JobNames(r.Context(), ids)
+	if err != nil {
+		return err
+	}
+
 	ctx, stop := context.WithTimeout(r.Context(), countFor)
 	defer stop()
 	for _, b := range rows {
-		v, err := s.viewBackfill(ctx, b)
+		v, err := s.countedBackfill(ctx, b, names[b.JobID])
 		if err != nil && !sql.IsAway(err) {
 			return err
 		}

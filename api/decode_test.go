@@ -56,6 +56,9 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
+	if got := nearest("db-dmp", []string{"other", "DB-Dump"}); got != "DB-Dump" {
+		t.Errorf("a name in capitals: got %q", got)
+	}
 }
 
 // FuzzBody sends bytes through the whole reading of bodies. encoding/json decides which texts are

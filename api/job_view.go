@@ -118,8 +118,8 @@ func (s *Server) viewChanged(ctx context.Context, j job.Job) *view.Job {
 		}
 	}
 
-	if place, err := s.placeWarning(ctx, &j.Spec); err == nil && place != nil {
-		v.Warnings = append(v.Warnings, *place)
+	if live, err := s.liveWarnings(ctx, &j.Spec); err == nil {
+		v.Warnings = append(v.Warnings, live...)
 	}
 	return v
 }

@@ -15,13 +15,14 @@ func nearest(word string, names []string) string {
 	word = strings.ToLower(word)
 	best, least := "", max(1, len(word)/3)+1
 	for _, name := range names {
-		if d := distance(word, name); d < least {
+		if d := distance(word, strings.ToLower(name)); d < least {
 			best, least = name, d
 		}
 	}
 
 	for _, name := range names {
-		if best == "" && len(word) > 1 && word[0] == name[0] && shortens(word, name) {
+		lower := strings.ToLower(name)
+		if best == "" && len(word) > 1 && word[0] == lower[0] && shortens(word, lower) {
 			best = name
 		}
 	}

@@ -228,7 +228,11 @@ func TestBackfillDues(t *testing.T) {
 		b = s.call("GET", path, nil).want(200).object()
 		return b.text("state") == "done"
 	})
-	if b.text("health") != "failed" || b.text("failed") != "1" {
+	list := s.call("GET", "/api/v1/backfills", nil).want(200).object().items("items")
+	if len(list) != 1 || list[0].text("app") != "default" || list[0].text("job") != "hourly" {
+		t.Errorf("the list: got %v", list)
+	}
+	if b.text("health") != "failed" || b.text("failed") != "1" || b.text("job") != "hourly" {
 		t.Errorf("got %v", b)
 	}
 

@@ -47,6 +47,31 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Tex
 	return &warning, nil
 }
 
+// liveWarnings warns if no live node would run a definition now, or if this node would refuse to. With a selector, other
+// nodes may be meant.
+func (s *Server) liveWarnings(ctx context.Context, spec *job.Spec) (out []problem.Text, err error) {
+	place, err := s.placeWarning(ctx, spec)
+	if place != nil {
+		out = append(out, *place)
+	}
+	if s.cfg.Refuses == nil || spec.Selector != "" {
+		return out, err
+	}
+	if why := s.cfg.Refuses(spec); why != nil {
+		out = append(out, problem.NodeRefuses.Of(s.cfg.Node, why.Error()))
+	}
+	return out, err
+}
+
+// liveKey is equal for definitions with equal liveWarnings.
+func liveKey(spec *job.Spec) string {
+	key := placeText(spec) + "\n" + spec.User
+	if spec.HTTP != nil {
+		key += "\n" + spec.HTTP.URL
+	}
+	return key
+}
+
 // waitsOf lists the waiting due times of jobs by job, earliest first. It returns up to maxWaits per
 // job, and a limited number in all.
 func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view.JobWait, error) {

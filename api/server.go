@@ -83,6 +83,8 @@ type Config struct {
 
 	Machine func() *doctor.Machine // facts about the node's machine; nil: they are omitted
 
+	Refuses func(*job.Spec) error // why the node would refuse all runs of a definition; nil: unknown
+
 	Alerts Alerter // sends test messages to channels; nil: this node sends none
 
 	SecretKeys *secret.Ring // seal secrets; nil: secrets can only be listed and deleted

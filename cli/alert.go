@@ -102,17 +102,6 @@ func alertList(c *console) *cobra.Command {
 	return cmd
 }
 
-// given builds query parameters from pairs of names and values, without empty values.
-func given(pairs ...string) url.Values {
-	q := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			q.Set(pairs[i], pairs[i+1])
-		}
-	}
-	return q
-}
-
 func alertShow(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ALERT", Short: "Show an alert", Args: wants(1, 1, "ALERT (its id)"),
@@ -363,7 +352,6 @@ Alerts that still fire when the silence ends are sent then.`,
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only alerts of this app's jobs")
 	cmd.Flags().StringVarP(&name, "job", "j", "", "only alerts of this job, as app/name")
 	cmd.Flags().StringVar(&rule, "rule", "", "only alerts of this rule")
-	narrowing(cmd.Flags(), "job", "rule")
 	cmd.Flags().StringVar(&f.until, "until", "",
 		`when the silence ends: a duration such as 2h, or a time such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why alerts are muted; lists show it")

@@ -185,6 +185,9 @@ func parseLabels(flag string, list []string) (map[string]string, error) {
 		if !ok || key == "" {
 			return nil, usageError("%s %q: want key=value", flag, l)
 		}
+		if _, twice := labels[key]; twice {
+			return nil, usageError("%s %s is given twice", flag, key)
+		}
 		labels[key] = value
 	}
 	return labels, nil

@@ -55,28 +55,35 @@ func (r *remote) missing(ctx context.Context, err error, what, name, path, comma
 	}
 }
 
+// unknownIn is unknown for the app and the node of a filter.
+func (r *remote) unknownIn(ctx context.Context, filter url.Values) (said string, err error) {
+	for field, path := range map[string]string{"app": appsPath, "node": nodesPath} {
+		if filter.Has(field) && err == nil && said == "" {
+			said, err = r.unknown(ctx, field, filter.Get(field), path)
+		}
+	}
+	return said, err
+}
+
 // noteUnknown explains an empty list, if a filter names an app or node that does not exist.
 func (r *remote) noteUnknown(ctx context.Context, filter url.Values) {
-	for field, path := range map[string]string{"app": appsPath, "node": nodesPath} {
-		if !filter.Has(field) {
-			continue
-		}
-		if said, err := r.unknown(ctx, field, filter.Get(field), path); err == nil && said != "" { // only a hint
-			r.notef("%s\n", said)
-		}
+	if said, err := r.unknownIn(ctx, filter); err == nil && said != "" { // only a hint
+		r.notef("%s\n", said)
 	}
 }
 
-// noApp returns an error if the app does not exist.
-func (r *remote) noApp(ctx context.Context, app string) error {
-	if app == "" {
-		return nil
-	}
-	said, err := r.unknown(ctx, "app", app, appsPath)
+// refuseUnknown returns an error if a filter names an app or node that does not exist.
+func (r *remote) refuseUnknown(ctx context.Context, filter url.Values) error {
+	said, err := r.unknownIn(ctx, filter)
 	if err == nil && said != "" {
 		err = &exitError{code: exitNotFound, err: errors.New(said)}
 	}
 	return err
+}
+
+// noApp returns an error if the app does not exist.
+func (r *remote) noApp(ctx context.Context, app string) error {
+	return r.refuseUnknown(ctx, given("app", app))
 }
 
 // warnOfApps warns about apps without jobs in a new object. Jobs may follow, or the name is

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"net/url"
 
 	"go-crontab/api/view"
@@ -48,11 +49,7 @@ the values before and after.`,
 			return err
 		}
 
-		for name, value := range map[string]string{"kind": kind, "who": who, "name": name, "action": action} {
-			if value != "" {
-				q.Set(name, value)
-			}
-		}
+		maps.Copy(q, given("kind", kind, "who", who, "name", name, "action", action))
 
 		if err := r.onlyJob(cmd.Context(), q, job); err != nil {
 			return err

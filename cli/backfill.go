@@ -19,6 +19,14 @@ import (
 // backfillView is a backfill: a range of past due times to run now.
 type backfillView struct{ view.Backfill }
 
+// job returns the name of the job. A node of an earlier version sends only its id.
+func (b *backfillView) job() string {
+	if b.Job == "" {
+		return b.JobID
+	}
+	return b.App + "/" + b.Job
+}
+
 const backfillsPath = "/api/v1/backfills"
 
 func backfillCommand(c *console) *cobra.Command {
@@ -72,22 +80,23 @@ other and take turns with scheduled runs.`,
 			body["to"] = last
 		}
 
+		ctx, cancel := w.bounded(ctx)
+		defer cancel()
 		j, _, err := findJob(ctx, r, args[0])
 		if err != nil {
-			return err
+			return w.gaveUp(ctx, err, "nothing was started", "")
 		}
 
 		b, raw, err := once[backfillView](ctx, r, j.path()+"/backfill", nil, body)
 		if err != nil {
-			return err
+			return w.gaveUp(ctx, err, "it is unknown whether the backfill was started", fmt.Sprintf(
+				"to see it:  %s backfill ls %s", program(), quote(j.fullName())))
 		}
 
 		if w.wait {
-			bounded, cancel := w.bounded(ctx)
-			defer cancel()
 			id := b.ID
-			if b, raw, err = r.awaitBackfill(bounded, b, raw); err != nil {
-				return w.gaveUp(err, "backfill "+id+" has not ended", fmt.Sprintf(
+			if b, raw, err = r.awaitBackfill(ctx, b, raw); err != nil {
+				return w.gaveUp(ctx, err, "backfill "+id+" has not ended", fmt.Sprintf(
 					"it goes on; to see it:  %s backfill show %s", program(), id))
 			}
 		}
@@ -193,23 +202,24 @@ func backfillList(c *console) *cobra.Command {
 				return nil
 			}
 
-			now := c.now()
-			t := &table{
-				columns: []column{
-					{head: "ID", right: true}, {head: "JOB", right: true}, {head: "FROM"}, {head: "TO"},
-					{head: "PARALLEL", right: true}, {head: "STARTED"}, {head: "PROGRESS", shrink: true},
-				},
-			}
-
-			for _, b := range found {
-				t.add(text(b.ID), text(b.JobID), text(whole(&b.From, c.zone())), text(whole(&b.To, c.zone())),
-					text(fmt.Sprint(b.Parallel)), text(relative(&b.Created, now)), text(b.progress()))
-			}
-			return r.table(t)
+			return r.table(backfillTable(found, c.now()))
 		})
 	}
 
 	return cmd
+}
+
+func backfillTable(backfills []backfillView, now time.Time) *table {
+	t := &table{columns: []column{
+		{head: "ID", right: true}, {head: "JOB", shrink: true}, {head: "FROM"}, {head: "TO", spare: true},
+		{head: "PARALLEL", right: true, spare: true}, {head: "STARTED", spare: true}, {head: "PROGRESS", shrink: true},
+	}}
+
+	for _, b := range backfills {
+		t.add(text(b.ID), text(b.job()), text(whole(&b.From, now.Location())), text(whole(&b.To, now.Location())),
+			text(fmt.Sprint(b.Parallel)), text(relative(&b.Created, now)), text(b.progress()))
+	}
+	return t
 }
 
 func backfillShow(c *console) *cobra.Command {
@@ -235,7 +245,7 @@ func backfillOne(c *console, verb, short, method, path string) *cobra.Command {
 			return err
 		}
 		return r.object(c, raw, b.ID, func() error {
-			c.printf("backfill %s of job %s, %s to %s: %s\n", b.ID, b.JobID, whole(&b.From, c.zone()),
+			c.printf("backfill %s of %s, %s to %s: %s\n", b.ID, plain(b.job()), whole(&b.From, c.zone()),
 				whole(&b.To, c.zone()), b.progress())
 			return nil
 		})

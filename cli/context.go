@@ -243,17 +243,23 @@ you can read them.`,
   go-crontab context add prod --server https://web-1:8610,https://web-2:8610 --ca-cert ca.pem
   go-crontab token create me --role operator | go-crontab context add prod --server https://cron.example.com:8610 --token-stdin`,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			all, err := readContexts()
 			if err != nil {
 				return err
 			}
 
-			// An existing context keeps its server unless --server is given.
+			// An existing context keeps what is not given.
 			ctx := all.Contexts[name]
+			if cmd.Flags().Changed("ca-cert") {
+				ctx.CACert = ""
+			}
+			if cmd.Flags().Changed("token-file") {
+				ctx.TokenFile = ""
+			}
 			if server != "" {
-				ctx.Server = server
+				ctx.Server = normalServers(server)
 			}
 
 			switch {
@@ -315,8 +321,10 @@ you can read them.`,
 
 	cmd.Flags().StringVar(&server, "server", "",
 		"URL of a node, such as https://cron.example.com:8610, or of several, separated by commas")
-	cmd.Flags().StringVar(&caCert, "ca-cert", "", "PEM file with the authorities to trust instead of the system's")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
+	cmd.Flags().StringVar(&caCert, "ca-cert", "",
+		`PEM file with the authorities to trust instead of the system's, "" for the system's again`)
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", `file with the token, "" for none`)
+	allowEmpty(cmd.Flags(), "ca-cert", "token-file")
 	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false,
 		"read the token from standard input and store it in a file that only you can read")
 	cmd.Flags().BoolVar(&use, "use", false, "use this context from now on")

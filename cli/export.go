@@ -52,7 +52,6 @@ admin's token.`,
 	cmd.Flags().BoolVar(&all, "all", false,
 		"include pauses of apps and of the cluster, and commands for secrets, tokens and the like as comments")
 	cmd.Flags().StringVarP(&label, "label", "l", "", "only jobs with this label, key=value")
-	narrowing(cmd.Flags(), "label")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if all && (r.format != "yaml" || app != "" || label != "") {
@@ -114,12 +113,7 @@ func (r *remote) export(
 	ctx context.Context, app, label string, all bool,
 ) (o *manifest.Objects, left []string, err error) {
 	o = &manifest.Objects{Jobs: []json.RawMessage{}}
-	q := url.Values{"limit": {fmt.Sprint(maxPage)}}
-	for name, value := range map[string]string{"app": app, "label": label} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
+	q := given("app", app, "label", label, "limit", fmt.Sprint(maxPage))
 
 	for {
 		page, _, err := get[view.Export](ctx, r, "/api/v1/export", q)
@@ -139,6 +133,9 @@ func (r *remote) export(
 	if len(o.Jobs)+len(left) == 0 {
 		if err := r.noApp(ctx, app); err != nil {
 			return nil, nil, err
+		}
+		if label != "" {
+			return nil, nil, &exitError{code: exitNotFound, err: fmt.Errorf("no job has the label %s", plain(label))}
 		}
 	}
 

@@ -93,9 +93,35 @@ func TestEmptyWords(t *testing.T) {
 		{"app", "resume", ""}, {"retention", "set", "--app", "", "--age", "24h"},
 		{"alert", "silence", "add", "--app", "", "--until", "2h", "--reason", "x"},
 		{"job", "rm", "--app=", "--name-contains", "old", "--yes"}, {"job", "ls", "-a", ""},
+		{"run", "ls", "--state", "running", "--node="}, {"run", "ls", "--job="}, {"run", "ls", "--from="},
+		{"audit", "--who", ""}, {"events", "--job", ""}, {"events", "--kind", ""}, {"upcoming", "--label", ""},
+		{"alert", "ls", "--state", ""}, {"job", "ls", "--context", ""}, {"job", "pause", "--id", "", "--yes"},
+		{"retention", "set", "--app", "shop", "--age="}, {"app", "pause", "shop", "--until", ""},
+		{"job", "add", "x", "--every", "1h", "--timeout", "", "--", "true"},
+		{"import", "crontab", "x", "--selector", ""}, {"apply", "-f", "x", "--prune", "-l", ""},
 	} {
 		if got := command(args...); got.code != exitUsage || !strings.Contains(got.err, "empty") {
 			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+}
+
+// TestGivenZero: a zero that is given is sent, so that the server refuses it where it would mean the
+// default.
+func TestGivenZero(t *testing.T) {
+	t.Parallel()
+
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"POST /api/v1/jobs": always(201, fakeJob), "PUT /api/v1/cluster/retention": always(200, `{}`),
+	})
+	for line, want := range map[string]string{
+		"job add x --server URL --every 1h --queue 0 --keep-runs 0 --attempts 0 --paused=false -- true": `{"app":"default",` +
+			`"command":"true","every":"1h","keep":{"runs":0},"name":"x","paused":false,"queue":0,"retry":{"attempts":0}}`,
+		"retention set --server URL --runs 0": `{"runs":0}`,
+	} {
+		got := command(strings.Fields(strings.ReplaceAll(line, "URL", f.URL))...)
+		if sent := f.bodies[len(f.bodies)-1]; got.code != 0 || sent != want {
+			t.Errorf("%s: got %+v, sent %s, want %s", line, got, sent, want)
 		}
 	}
 }
@@ -364,6 +390,19 @@ func TestImportTells(t *testing.T) {
 		t.Errorf("once more: got %+v, want --skip 3,4", got)
 	}
 
+	// A file that is given twice is read once, and the dry run shows what the flags set.
+	answer = `{"dry_run":true,"jobs":[]}`
+	got = command("import", "crontab", dir, file, file, "--skip", file+":3", "--skip", berlin+":3", "--skip", berlin+":4",
+		"--dry-run", "--selector", "node=web-1", "--timeout", "2h", "--label", "team=x", "-o", "table", "--server", f.URL)
+	for want, n := range map[string]int{
+		"default/backup": 2, "    on       node=web-1\n": 2, "    timeout  2h\n": 2, "    label    team=x\n": 2,
+	} {
+		if strings.Count(got.out, want) != n {
+			t.Errorf("%d times %q: got %+v", n, want, got)
+		}
+	}
+	f.bodies = nil
+
 	answer = `{"dry_run":true,"groups":[],"calendars":[],"jobs":[{"app":"ops","name":"backup","action":"created","version":0}]}`
 	args := []string{
 		"import", "crontab", file, "--skip", "3", "--timezone", "Asia/Shanghai", "--app", "ops", "--server", f.URL,
@@ -589,6 +628,9 @@ func TestContexts(t *testing.T) {
 			t.Errorf("%s: got %v, %v; want it readable by its owner alone", file, info, err)
 		}
 	}
+
+	do("changed two", "context", "add", "two", "--token-file", "")
+	who("two", "", "--context", "two")
 
 	if text, _ := os.ReadFile(filepath.Join(home, "go-crontab", "contexts.yaml")); strings.Contains(string(text),
 		"gocrontab_") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -111,6 +112,7 @@ imported, unless the job came from the same crontab on the same machine, or --re
 	flags.BoolVar(&f.personal, "personal", false, "the lines have no column for the user, whatever the path")
 	flags.StringVarP(&f.app, "app", "a", job.DefaultApp, "app of the jobs")
 	flags.StringVar(&f.user, "user", "", `run the jobs as this user, "" for the node's own (default from the crontab)`)
+	allowEmpty(flags, "user")
 	flags.StringVarP(&f.zone, "timezone", "z", "", "time zone of the crontab (default this machine's)")
 	flags.StringVar(&f.selector, "selector", "", "which nodes may run the jobs, such as node=web-1 (default all)")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "label of the jobs, key=value; may be repeated")
@@ -337,10 +339,22 @@ func someOf(numbers []int) string {
 // crontabFiles returns the files to read. In a folder, cron accepts only certain file names, and so
 // do we; left lists the others.
 func crontabFiles(args []string) (files, left []string, err error) {
+	seen := map[string]bool{}
+	add := func(file string) {
+		full, err := filepath.Abs(file)
+		if err != nil {
+			full = file
+		}
+		if !seen[full] { // it may be given twice, or be in a folder that is given
+			files = append(files, file)
+		}
+		seen[full] = true
+	}
+
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if arg == "-" || err == nil && !info.IsDir() {
-			files = append(files, arg)
+			add(arg)
 			continue
 		}
 		if err != nil {
@@ -357,7 +371,7 @@ func crontabFiles(args []string) (files, left []string, err error) {
 				continue
 			}
 			if strings.Trim(d.Name(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
-				files = append(files, filepath.Join(arg, d.Name()))
+				add(filepath.Join(arg, d.Name()))
 			} else {
 				left = append(left, filepath.Join(arg, d.Name()))
 			}
@@ -705,6 +719,13 @@ func (r *remote) showLine(l *imported) {
 	add("next", strings.Join(next, ", "), "")
 	add("command", s.Command, "")
 	add("as", s.User, "")
+	add("on", s.Selector, "")
+	add("timeout", lengthOf(s.Timeout), "")
+	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+		if key != "crontab" { // every imported job has it
+			add("label", key+"="+s.Labels[key], "")
+		}
+	}
 	if s.Stdin != "" {
 		add("reads", s.Stdin, "")
 	}

@@ -194,7 +194,7 @@ func jobRemove(c *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !many.yes && !c.confirm("Delete %s (id %s)?", plain(j.fullName()), j.ID) {
+			if !many.yes && !c.confirm("Delete %s (id %s) at %s?", plain(j.fullName()), j.ID, r.server) {
 				return &exitError{code: exitFailed, err: fmt.Errorf("%s was not deleted", plain(j.fullName()))}
 			}
 			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {

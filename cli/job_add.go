@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/spf13/pflag"
 	"net/http"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"go-crontab/job"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // jobFlags are the flags of `job add` that are fields of a job, with their places in the request
@@ -33,31 +33,29 @@ var jobFlags = map[string]string{
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
 
-// bodyOf returns the request body for flags, by their places in it. It leaves out flags that are
-// not given, and empty values.
+// bodyOf returns the request body for the given flags, by their places in it. A zero is sent, too, so
+// that the server may refuse it.
 func bodyOf(flags *pflag.FlagSet, places map[string]string) map[string]any {
 	body := map[string]any{}
 	for name, place := range places {
-		var value any
 		flag := flags.Lookup(name)
-		text, empty := flag.Value.String(), ""
-		switch flag.Value.Type() {
-		case "int", "int64", "float64":
-			value, empty = json.Number(text), "0"
-		case "bool":
-			value, empty = true, "false"
-		case "stringArray":
-			value, _ = flags.GetStringArray(name)
-			empty = "[]"
-		case "intSlice":
-			value, _ = flags.GetIntSlice(name)
-			empty = "[]"
-		default:
-			value = text
+		if !flag.Changed {
+			continue
 		}
 
-		if !flag.Changed || text == empty {
-			continue
+		var value any
+		text := flag.Value.String()
+		switch flag.Value.Type() {
+		case "int", "int64", "float64":
+			value = json.Number(text)
+		case "bool":
+			value = text == "true"
+		case "stringArray":
+			value, _ = flags.GetStringArray(name)
+		case "intSlice":
+			value, _ = flags.GetIntSlice(name)
+		default:
+			value = text
 		}
 
 		object, field := body, place
@@ -298,13 +296,11 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 		f.job[at.field] = t
 	}
 
-	labels := map[string]string{}
-	for _, label := range f.labels {
-		key, value, ok := strings.Cut(label, "=")
-		if !ok {
-			return usageError("--label %q: want key=value", label)
+	if len(f.labels) > 0 {
+		labels, err := parseLabels("--label", f.labels)
+		if err != nil {
+			return err
 		}
-		labels[key] = value
 		f.job["labels"] = labels
 	}
 

@@ -27,20 +27,11 @@ func (f *jobFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.calendar, "calendar", "", "only jobs that use this calendar")
 	cmd.Flags().StringVarP(&f.label, "label", "l", "", "only jobs with this label, key=value")
 	cmd.Flags().StringVar(&f.name, "name-contains", "", "only jobs whose name contains this text")
-	narrowing(cmd.Flags(), "owner", "group", "calendar", "label", "name-contains")
 }
 
 func (f *jobFilter) query() url.Values {
-	query := url.Values{}
-	for name, value := range map[string]string{
-		"app": f.app, "status": f.status, "owner": f.owner, "group": f.group, "calendar": f.calendar, "label": f.label,
-		"name": f.name,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
+	return given("app", f.app, "status", f.status, "owner", f.owner, "group", f.group, "calendar", f.calendar,
+		"label", f.label, "name", f.name)
 }
 
 // bulk is a command that changes several jobs: the ones in its arguments, or the ones that a filter
@@ -83,8 +74,6 @@ affect the others; the exit code is then 4.`
 		case filtered && b.ids != nil:
 			return fmt.Errorf("%s: --id and a filter cannot be combined; use one of the two",
 				cmd.CommandPath())
-		case b.ids != nil && len(b.ids) == 0:
-			return fmt.Errorf("%s: --id is empty; want ids of jobs, such as 17,23", cmd.CommandPath())
 		case !selects && b.dryRun:
 			return fmt.Errorf("%s: --dry-run needs a filter such as --app, --id or --all",
 				cmd.CommandPath())
@@ -139,7 +128,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 		if err != nil || would.Changed == 0 && would.Next == "" {
 			return true, b.tell(r, would, err)
 		}
-		if !r.confirm("This affects %s: %s. Continue?", would.matching(), would.first(10)) {
+		if !r.confirm("This affects %s at %s: %s. Continue?", would.matching(), r.server, would.first(10)) {
 			return true, &exitError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
 		}
 	}

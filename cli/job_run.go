@@ -38,14 +38,17 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 			return err
 		}
 
-		j, _, err := findJob(ctx, r, args[0])
+		bounded, cancel := w.bounded(ctx)
+		defer cancel()
+		j, _, err := findJob(bounded, r, args[0])
 		if err != nil {
-			return err
+			return w.gaveUp(bounded, err, "nothing was started", "")
 		}
 
-		asked, raw, err := once[view.Requested](ctx, r, j.path()+"/run", nil, struct{}{})
+		asked, raw, err := once[view.Requested](bounded, r, j.path()+"/run", nil, struct{}{})
 		if err != nil {
-			return err
+			return w.gaveUp(bounded, err, "it is unknown whether "+plain(j.fullName())+" was started", fmt.Sprintf(
+				"to see it:  %s run ls --job %s", program(), quote(j.fullName())))
 		}
 
 		if !w.wait {
@@ -56,19 +59,17 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 			})
 		}
 
-		return r.awaitRun(ctx, &j, asked, &w)
+		return r.awaitRun(ctx, bounded, &j, asked, &w)
 	}
 
 	return cmd
 }
 
-// awaitRun waits for the end of a run, and prints its output and its outcome.
-func (r *remote) awaitRun(ctx context.Context, j *jobView, asked view.Requested, w *waitFlags) error {
-	bounded, cancel := w.bounded(ctx)
-	defer cancel()
+// awaitRun waits for the end of a run within a bound, and prints its output and its outcome.
+func (r *remote) awaitRun(ctx, bounded context.Context, j *jobView, asked view.Requested, w *waitFlags) error {
 	run, raw, err := r.await(bounded, asked)
 	if err != nil {
-		return w.gaveUp(err, plain(j.fullName())+" has not ended", fmt.Sprintf(
+		return w.gaveUp(bounded, err, plain(j.fullName())+" has not ended", fmt.Sprintf(
 			"the run goes on; to see it:  %s run ls --job %s", program(), quote(j.fullName())))
 	}
 

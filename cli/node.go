@@ -225,13 +225,12 @@ const drainLook = 500 * time.Millisecond
 
 // drain drains a node and waits until it has no work.
 func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, w *waitFlags) error {
-	n, raw, err := r.change(ctx, name, "drain", f)
-	if err != nil {
-		return err
-	}
-
 	ctx, cancel := w.bounded(ctx)
 	defer cancel()
+	n, raw, err := r.change(ctx, name, "drain", f)
+	if err != nil {
+		return w.gaveUp(ctx, err, fmt.Sprintf("it is unknown whether %s was cordoned", plain(name)), "")
+	}
 
 	told := -1
 	var p patience
@@ -243,13 +242,13 @@ func (r *remote) drain(ctx context.Context, name string, f *cordonFlags, w *wait
 
 		select {
 		case <-ctx.Done():
-			return w.gaveUp(context.Cause(ctx), fmt.Sprintf("%s still has %d executing", plain(name), n.Executing),
+			return w.gaveUp(ctx, context.Cause(ctx), fmt.Sprintf("%s still has %d executing", plain(name), n.Executing),
 				"it stays cordoned; to list its runs:  "+program()+" run ls --state running --node "+quote(name))
 		case <-time.After(drainLook):
 		}
 
 		now, answer, err := get[nodeView](ctx, r, nodePath(name), nil)
-		if !p.lasts(err) {
+		if !p.lasts(err) && ctx.Err() == nil {
 			return err
 		}
 		if err != nil {

@@ -40,7 +40,7 @@ func TestNodesEndToEnd(t *testing.T) {
 		return strings.Contains(out, "running") && strings.Contains(out, "node-b")
 	})
 
-	if got := a.ask("node", "drain", "node-b", "--wait", "--wait-timeout", "1ms"); got.code != exitTimedOut ||
+	if got := a.ask("node", "drain", "node-b", "--wait", "--wait-timeout", "1s"); got.code != exitTimedOut ||
 		!strings.Contains(got.err, "1 executing") {
 		t.Errorf("a drain that gives up: got %+v", got)
 	}

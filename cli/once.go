@@ -31,7 +31,7 @@ func once[T any](
 		}
 
 		switch {
-		case began.IsZero() && isLost(err):
+		case began.IsZero() && isLost(err) && ctx.Err() == nil:
 			began = time.Now()
 			r.notef("%v\nretrying; an idempotency key ensures that it is done only once\n", err)
 		case began.IsZero(), !mayPass(err) && !isLost(err), time.Since(began) > followPatience:
@@ -56,9 +56,7 @@ func isLost(err error) bool {
 
 	switch {
 	case errors.As(err, &p):
-		// the gateway statuses come from a proxy
-		return strings.HasSuffix(p.Type, ":unknown-outcome") || p.Status == http.StatusBadGateway ||
-			p.Status == http.StatusGatewayTimeout
+		return strings.HasSuffix(p.Type, ":unknown-outcome") || p.OfProxy()
 	case errors.As(err, &op) && op.Op == "dial":
 		return false
 	}
@@ -76,7 +74,7 @@ type patience struct{ silent time.Time }
 // lasts reports whether to continue after an error, or after a success.
 func (p *patience) lasts(err error) bool {
 	switch {
-	case err == nil, isStatus(err, http.StatusServiceUnavailable):
+	case err == nil, isStatus(err, http.StatusServiceUnavailable) && !isLost(err):
 		p.silent = time.Time{}
 		return true
 	case !mayPass(err) && !isLost(err):

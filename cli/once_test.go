@@ -46,6 +46,36 @@ func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 	}
 }
 
+// TestAProxyLosesTheAnswer: a proxy that answers for its node cannot know whether a change was made. A
+// change with a key is sent again, and any other says so.
+func TestAProxyLosesTheAnswer(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		asked := 0
+		f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+			"GET /api/v1/jobs/12":    always(200, fakeJob),
+			"DELETE /api/v1/jobs/12": always(status, "<html>"),
+			"POST /api/v1/jobs/12/run": func(*http.Request) (int, string) {
+				if asked++; asked == 1 {
+					return status, "<html>"
+				}
+				return 202, `{"job_id":"12","due":"2027-01-31T12:00:00Z","request":"7"}`
+			},
+		})
+
+		if got := command("job", "run", "12", "--server", f.URL); got.code != 0 || asked != 2 ||
+			!strings.Contains(got.err, "retrying") {
+			t.Errorf("%d for a change with a key: got %+v after %d requests", status, got, asked)
+		}
+		if got := command("job", "rm", "12", "--yes", "--server", f.URL); got.code != exitFailed ||
+			!strings.Contains(got.err, "a proxy, answers") ||
+			!strings.Contains(got.err, "it is unknown whether the request was carried out") {
+			t.Errorf("%d for a change: got %+v", status, got)
+		}
+	}
+}
+
 // TestALostAnswerIsToldAsOne: the error for a change without a response differs from the error for
 // an unreachable server.
 func TestALostAnswerIsToldAsOne(t *testing.T) {

@@ -105,6 +105,7 @@ func (s *server) status() {
 		s.t.Errorf("the failing jobs: got %q", got.out)
 	}
 
+	s.wants(0, "status --app night", "run rerun --from -24h --app night --dry-run")
 	s.wants(2, "run rerun", "--from is missing")
 	s.wants(2, "run rerun --from -1h", "add --yes")
 	s.wants(2, "run rerun 7 --from -1h", "cannot be combined")

@@ -48,7 +48,15 @@ func (p *apiProblem) Error() string {
 }
 
 // refused converts an error response to an error with an exit code.
-func (r *remote) refused(sent *client.Problem) error {
+func (r *remote) refused(method string, sent *client.Problem) error {
+	if sent.OfProxy() {
+		p := *sent
+		p.Title = fmt.Sprintf("%s, a proxy, answers %q", sent.Server, sent.Foreign)
+		if method != http.MethodGet {
+			p.Title += "; it is unknown whether the request was carried out"
+		}
+		return &exitError{code: exitFailed, err: &apiProblem{Problem: &p}}
+	}
 	if sent.Foreign != "" {
 		return &exitError{
 			code: exitFailed,

@@ -63,6 +63,9 @@ func (r *remote) settle(cmd *cobra.Command) error {
 
 	r.server, _ = cmd.Flags().GetString("server")
 	r.server = normalServers(r.server)
+	if err := checkServers(r.server); err != nil {
+		return err
+	}
 	r.token, _ = cmd.Flags().GetString("token")
 	r.token = strings.TrimSpace(r.token)
 	if r.token == "" {
@@ -108,9 +111,17 @@ func (r *remote) explain(method string, err error) error {
 		u *url.Error
 	)
 
+	if several, is := err.(interface{ Unwrap() []error }); is { // one for each server
+		var all []error
+		for _, err := range several.Unwrap() {
+			all = append(all, r.explain(method, err))
+		}
+		return errors.Join(all...)
+	}
+
 	switch {
 	case errors.As(err, &p):
-		return r.refused(p)
+		return r.refused(method, p)
 	case errors.As(err, &u):
 		return r.unreachable(method, r.failedAt(u.URL), u.Err)
 	}
@@ -126,9 +137,9 @@ func (r *remote) unreachable(method, server string, err error) error {
 	)
 	switch {
 	case errors.Is(err, connectionRefused):
-		err = fmt.Errorf("no node answers at %s: %w", r.server, connectionRefused)
+		err = fmt.Errorf("no node answers at %s: %w", server, connectionRefused)
 	case errors.As(err, &dns):
-		err = fmt.Errorf("no node answers at %s: the host name %s is unknown", r.server, dns.Name)
+		err = fmt.Errorf("no node answers at %s: the host name %s is unknown", server, dns.Name)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return withHint(fmt.Errorf("%s speaks plain HTTP, not TLS", server),
 			"to use HTTP:  export GOCRONTAB_SERVER=http%s",
@@ -144,7 +155,7 @@ func (r *remote) unreachable(method, server string, err error) error {
 	case isLost(err):
 		return fmt.Errorf("%s did not answer: %w", server, err)
 	default:
-		err = fmt.Errorf("no node answers at %s: %w", r.server, err)
+		err = fmt.Errorf("no node answers at %s: %w", server, err)
 	}
 
 	return withHint(err,

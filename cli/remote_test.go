@@ -307,18 +307,19 @@ func TestProblemsAndTheirCodes(t *testing.T) {
 		"GET /api/v1/jobs/1": always(422, invalid),
 		"GET /api/v1/jobs/2": problem(409), "GET /api/v1/jobs/3": problem(500), "GET /api/v1/jobs/4": problem(503),
 		"GET /api/v1/jobs/5": always(502, "<html>Bad gateway</html>"), "GET /api/v1/jobs/6": always(200, "<html>"),
-		"GET /api/v1/jobs/7": problem(403),
+		"GET /api/v1/jobs/7": problem(403), "GET /api/v1/jobs/11": always(403, "<html>Forbidden</html>"),
 	})
 
 	for id, want := range map[string]result{
-		"1": {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
-		"2": {code: exitRefused, err: "Title: Detail.\n"},
-		"3": {code: exitFailed, err: "Title: Detail. (request_id r7)\n"},
-		"4": {code: exitFailed, err: "use another node"},
-		"5": {code: exitFailed, err: "is not a go-crontab node"},
-		"6": {code: exitFailed, err: "cannot read the response"},
-		"7": {code: exitUnauthorized, err: "Title: Detail."},
-		"8": {code: exitNotFound, err: "there is no job"},
+		"1":  {code: exitRefused, err: "The request is not valid\n  schedule: is �[31mbad\n  name: is bad too\n"},
+		"2":  {code: exitRefused, err: "Title: Detail.\n"},
+		"3":  {code: exitFailed, err: "Title: Detail. (request_id r7)\n"},
+		"4":  {code: exitFailed, err: "use another node"},
+		"5":  {code: exitFailed, err: `, a proxy, answers "502 Bad Gateway"` + "\n"},
+		"6":  {code: exitFailed, err: "cannot read the response"},
+		"7":  {code: exitUnauthorized, err: "Title: Detail."},
+		"8":  {code: exitNotFound, err: "there is no job"},
+		"11": {code: exitFailed, err: "is not a go-crontab node"},
 	} {
 		got := command("job", "show", id, "--server", f.URL)
 		if got.code != want.code || !strings.Contains(got.err, want.err) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"go-crontab/api"
 	"go-crontab/job"
 )
 
@@ -24,7 +25,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	running := false
 	root := newRoot(c)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		err := noEmptyFilter(cmd)
+		err := noEmptyFlag(cmd)
 		if _, wrong := job.LoadZone(c.timezone); err == nil && wrong != nil {
 			err = usageError("--timezone: %w", wrong)
 		}
@@ -36,6 +37,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
+	strictHelp(root)
 	cmd, err := root.ExecuteC()
 	if err == nil {
 		err = c.lost
@@ -116,26 +118,52 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	return root
 }
 
-// noEmptyFilter refuses an empty filter such as --app "", which an unset variable causes. Where a
-// flag narrows a selection, an empty value would select everything. The app of a secret may be
-// empty.
-func noEmptyFilter(cmd *cobra.Command) (err error) {
-	ofSecret := cmd.Parent() != nil && cmd.Parent().Name() == "secret"
+// noEmptyFlag refuses a flag that is given with an empty value, which an unset variable causes. It
+// would act like a flag that is left out: a filter would select everything, and a setting would get its
+// default.
+func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		_, narrow := f.Annotations[narrows]
-		if v := f.Value.String(); (narrow || f.Name == "app" && !ofSecret) && (v == "" || v == "[]") {
+		_, allowed := f.Annotations[emptyAllowed]
+		if !allowed && isEmpty(f.Value) {
 			err = fmt.Errorf("--%s is empty: give a value, or leave the flag out", f.Name)
 		}
 	})
 	return err
 }
 
-// narrows is the annotation of flags that narrow a selection.
-const narrows = "narrows"
+func isEmpty(v pflag.Value) bool {
+	if list, is := v.(pflag.SliceValue); is {
+		return strings.Join(list.GetSlice(), "") == ""
+	}
+	return v.Type() == "string" && v.String() == ""
+}
 
-func narrowing(flags *pflag.FlagSet, names ...string) {
+// emptyAllowed is the annotation of flags for which an empty value means something.
+const emptyAllowed = "empty-allowed"
+
+func allowEmpty(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
-		_ = flags.SetAnnotation(name, narrows, nil) // fails only for an unknown flag
+		_ = flags.SetAnnotation(name, emptyAllowed, nil) // fails only for an unknown flag
+	}
+}
+
+// strictHelp makes unknown arguments of cobra's own commands, help and completion, an error.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				found, left, err := root.Find(args)
+				if err == nil && len(left) > 0 {
+					err = wants(0, 0, "a command or a topic")(found, left)
+				}
+				return err
+			}
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
 	}
 }
 
@@ -182,6 +210,7 @@ var namesElsewhere = map[string][]string{
 	"logs":    {"output", "log", "tail"},
 	"resume":  {"unpause", "enable"},
 	"pause":   {"disable", "suspend"},
+	"rerun":   {"retry"},
 	"history": {"runs"},
 	"revoke":  {"rm", "delete", "remove"},
 }
@@ -200,8 +229,15 @@ func nearest(cmd *cobra.Command, args []string) string {
 	}
 
 	if len(near) == 0 {
-		cmd.SuggestionsMinimumDistance = 2
-		near = cmd.SuggestionsFor(args[0])
+		var names []string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		if name := api.Nearest(args[0], names); name != "" {
+			near = []string{name}
+		}
 	}
 	if len(near) == 0 {
 		return ""
@@ -217,7 +253,11 @@ func wants(least, most int, what string) cobra.PositionalArgs {
 		case len(args) < least:
 			return fmt.Errorf("%s: an argument is missing; want %s", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
-			return fmt.Errorf("%s: unexpected argument %q; want %s", cmd.CommandPath(), args[most], what)
+			err := fmt.Errorf("%s: unexpected argument %q; want %s", cmd.CommandPath(), args[most], what)
+			if near := nearest(cmd, args[most:]); near != "" {
+				err = withHint(err, "%s", near)
+			}
+			return err
 		case slices.Contains(args, ""): // an unset variable; an empty name may mean all
 			return fmt.Errorf("%s: an argument is empty; want %s", cmd.CommandPath(), what)
 		}

@@ -40,25 +40,34 @@ func (f *runFilter) query(now time.Time) (url.Values, error) {
 		return nil, usageError("--limit %d: want 0 or more", f.n)
 	}
 
+	q := given("app", f.app, "state", f.state, "outcome", f.outcome, "node", f.node)
+	return q, setSpan(q, f.from, f.to, now)
+}
+
+// given builds query parameters from pairs of names and values, without empty values.
+func given(pairs ...string) url.Values {
 	q := url.Values{}
-	for name, value := range map[string]string{"app": f.app, "state": f.state, "outcome": f.outcome, "node": f.node} {
-		if value != "" {
-			q.Set(name, value)
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
 		}
 	}
+	return q
+}
 
-	for name, value := range map[string]string{"from": f.from, "to": f.to} {
+// setSpan sets the query parameters of --from and --to, unless they are empty.
+func setSpan(q url.Values, from, to string, now time.Time) error {
+	for name, value := range map[string]string{"from": from, "to": to} {
 		if value == "" {
 			continue
 		}
 		t, err := parseTime(value, now.Location(), now)
 		if err != nil {
-			return nil, usageError("--%s %w", name, err)
+			return usageError("--%s %w", name, err)
 		}
 		q.Set(name, t.Format(time.RFC3339Nano))
 	}
-
-	return q, nil
+	return nil
 }
 
 func runList(c *console) *cobra.Command {

@@ -189,7 +189,8 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 // stopping or overloaded.
 func mayPass(err error) bool {
 	var p *apiProblem
-	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests ||
+		p.OfProxy()
 }
 
 func (r *remote) textFrom(

@@ -43,7 +43,6 @@ last run succeeded or has not ended does not run again. --dry-run lists the runs
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation; required without a terminal")
 	complete(cmd, "outcome", cobra.FixedCompletions([]cobra.Completion{"failed", "timed_out", "lost", "killed"},
 		cobra.ShellCompDirectiveNoFileComp))
-	narrowing(cmd.Flags(), "app", "job", "node", "outcome", "from", "to")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query, err := r.rerunQuery(cmd.Context(), &f, args)
 		if err != nil {
@@ -67,15 +66,8 @@ func (r *remote) rerunQuery(ctx context.Context, f *rerunFlags, runs []string) (
 	}
 
 	q := given("app", f.app, "node", f.node, "outcome", f.outcome)
-	for name, value := range map[string]string{"from": f.from, "to": f.to} {
-		if value == "" {
-			continue
-		}
-		at, err := parseTime(value, r.zone(), r.now())
-		if err != nil {
-			return nil, usageError("--%s %w", name, err)
-		}
-		q.Set(name, at.Format(time.RFC3339Nano))
+	if err := setSpan(q, f.from, f.to, r.now()); err != nil {
+		return nil, err
 	}
 
 	if f.job != "" {
@@ -142,6 +134,9 @@ func (r *remote) rerunPages(ctx context.Context, query url.Values, dry bool) (al
 		}
 		all.Started, all.Refused = all.Started+p.Started, all.Refused+p.Refused
 		all.Items, all.Request = append(all.Items, p.Items...), cmp.Or(all.Request, p.Request)
+		if p.Next == "" && len(all.Items) == 0 {
+			return all, r.refuseUnknown(ctx, query)
+		}
 		if p.Next == "" {
 			return all, nil
 		}
@@ -169,7 +164,7 @@ func (r *remote) tellRerun(v view.Rerun, err error) error {
 		}
 		return r.table(rerunTable(&v, r.zone()))
 	})
-	if err == nil && v.Refused > 0 {
+	if err == nil && v.Refused > 0 && !v.DryRun {
 		err = &exitError{code: exitRefused, err: fmt.Errorf("%s cannot run again", counted(v.Refused, "run"))}
 	}
 	return err

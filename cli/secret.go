@@ -92,6 +92,7 @@ job uses the secret of its own app, if there is one of that name, else the secre
 	cmd.Flags().StringVarP(&file, "from-file", "f", "-", "file with the value; - is standard input")
 	cmd.Flags().StringVarP(&app, "app", "a", "",
 		"only jobs of this app may use the secret (default jobs of all apps)")
+	allowEmpty(cmd.Flags(), "app")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		value, err := c.readSecret(cmd.Context(), args[0], file)
 		if err != nil {
@@ -218,6 +219,7 @@ func secretRemove(c *console) *cobra.Command {
 	example := "  go-crontab secret rm pg\n  go-crontab secret rm hook --app billing"
 	cmd := removal{"secret", "NAME", "Delete secrets that no job uses", example, path, "", ""}.command(c)
 	cmd.Flags().StringVarP(&app, "app", "a", "", "app of the secrets (default the secrets for all apps)")
+	allowEmpty(cmd.Flags(), "app")
 	return cmd
 }
 

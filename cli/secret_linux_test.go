@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -14,17 +15,15 @@ import (
 	"golang.org/x/term"
 )
 
-// TestHiddenIsInterrupted: Ctrl-C at the prompt restores the echo of the terminal.
-func TestHiddenIsInterrupted(t *testing.T) {
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, os.Interrupt) // an early signal must not end the tests
-	defer signal.Stop(caught)
+// openTerminal returns a terminal, and its other end, where a test types and reads.
+func openTerminal(t *testing.T) (master, tty *os.File) {
+	t.Helper()
 
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip(err)
 	}
-	defer master.Close()
+	t.Cleanup(func() { master.Close() })
 
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
@@ -35,12 +34,46 @@ func TestHiddenIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tty.Close()
+	t.Cleanup(func() { tty.Close() })
+	return master, tty
+}
 
+// TestQuestionsNameTheCluster: whoever is asked before a deletion sees in which cluster it is.
+func TestQuestionsNameTheCluster(t *testing.T) {
+	t.Parallel()
+
+	const would = `{"dry_run":true,"changed":1,"items":[{"id":"12","app":"ops","name":"a/b","result":"changed"}]}`
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs/12": always(200, fakeJob), "POST /api/v1/bulk/delete": always(200, would),
+	})
+	for line, want := range map[string]string{
+		"job rm 12":        "Delete ops/a/b (id 12) at " + f.URL + "? [y/N]",
+		"job rm --app ops": "This affects 1 job at " + f.URL + ": ops/a/b. Continue? [y/N]",
+	} {
+		master, tty := openTerminal(t)
+		if _, err := master.WriteString("n\n"); err != nil {
+			t.Fatal(err)
+		}
+
+		var out, errs strings.Builder
+		code := Main(append(strings.Fields(line), "--server", f.URL), tty, &out, &errs)
+		if code != exitFailed || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: got code %d, %s; want %q", line, code, errs.String(), want)
+		}
+	}
+}
+
+// TestHiddenIsInterrupted: Ctrl-C at the prompt restores the echo of the terminal.
+func TestHiddenIsInterrupted(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt) // an early signal must not end the tests
+	defer signal.Stop(caught)
+
+	master, tty := openTerminal(t)
 	shows := func() bool {
 		state, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
 		if err != nil {

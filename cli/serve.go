@@ -26,6 +26,7 @@ import (
 	"go-crontab/sql"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // serveSettings are the flags of serve.
@@ -98,6 +99,7 @@ may not join the cluster; the message says why.`,
 	}
 
 	s.flags(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { allowEmpty(cmd.Flags(), f.Name) }) // it overrides the variable
 	cmd.Flags().BoolVar(&check, checkFlag, false, "only print the settings and what is wrong with them; exit with 0 or 2")
 	return cmd
 }
@@ -179,33 +181,44 @@ func (s *serveSettings) check() error {
 
 // checkOwn validates the settings of the node itself.
 func (s *serveSettings) checkOwn() error {
-	if s.probes != "" {
-		if _, _, err := net.SplitHostPort(s.probes); err != nil {
-			return usageError("--probe-listen %q: want host:port, such as 0.0.0.0:8611", s.probes)
-		}
+	var wrong []error
+	if s.probes != "" && !isListen(s.probes) {
+		wrong = append(wrong, usageError("--probe-listen %q: want host:port, such as 0.0.0.0:8611", s.probes))
 	}
 	if s.advertise != "" {
-		if _, err := advertised(s.advertise); err != nil {
-			return err
-		}
+		_, err := advertised(s.advertise)
+		wrong = append(wrong, err)
 	}
 
-	for flag, d := range map[string]time.Duration{
-		"session-expiry": s.expiry, "look-ahead": s.lookAhead, "drain-grace": s.grace, "archive-timeout": s.archiving,
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{
+		{"session-expiry", s.expiry}, {"look-ahead", s.lookAhead}, {"drain-grace", s.grace},
+		{"archive-timeout", s.archiving},
 	} {
-		if d <= 0 {
-			return usageError("--%s %s: want a duration above 0", flag, d)
+		if d.value <= 0 {
+			wrong = append(wrong, usageError("--%s %s: want a duration above 0", d.flag, d.value))
 		}
 	}
 
 	if s.slots < 0 {
-		return usageError("--slots %d: want at least 1", s.slots)
+		wrong = append(wrong, usageError("--slots %d: want at least 1", s.slots))
 	}
 	if info, err := os.Stat(s.secrets); s.secrets != "" && (err != nil || !info.IsDir()) {
-		return usageError("--secrets-dir %q: not a folder", s.secrets)
+		wrong = append(wrong, usageError("--secrets-dir %q: not a folder", s.secrets))
 	}
 
-	return nil
+	return errors.Join(wrong...)
+}
+
+// isListen reports whether a text is an address to listen on.
+func isListen(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil
 }
 
 // labelsOf parses the labels of a node. A label may lack a value.
@@ -336,6 +349,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 		Node: s.node, Version: readVersion().Version, Listen: l.Addr().String(), Log: log, SecretKeys: s.keys,
 		Alerts:   n.Alerts(),
 		Machine:  s.machine(n),
+		Refuses:  n.Refuses,
 		LogLevel: s.live, Traced: s.tracer.Handler, Metrics: n.Metrics().Handler(), Observe: n.Metrics().Answered,
 	}
 

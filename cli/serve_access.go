@@ -106,34 +106,29 @@ func (a *accessSettings) scheme() string {
 // check validates the settings without a database. It does not read the certificate: invalid
 // settings prevent any restart, but a certificate that is just being replaced must not.
 func (a *accessSettings) check(listen string) error {
-	switch {
-	case (a.tlsCert == "") != (a.tlsKey == ""):
-		return usageError("--tls-cert and --tls-key are needed together")
-	case a.insecureHTTP && a.secured():
-		return usageError("--insecure-http and --tls-cert cannot be combined")
-	case a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour:
-		return usageError("--login-life %s: want 1m to 90d", a.loginLife)
-	case a.oidc.Recheck < time.Minute || a.oidc.Recheck > 24*time.Hour:
-		return usageError("--oidc-recheck %s: want 1m to 24h", a.oidc.Recheck)
-	case a.rate < 0 || a.rate > 1_000_000:
-		return usageError("--rate-limit %d: want 1 to 1000000, or 0 for no limit", a.rate)
-	case a.mostJobs < 0 || a.mostJobs > 10_000:
-		return usageError("--metrics-jobs %d: want 0 to 10000", a.mostJobs)
+	var wrong []error
+	refuse := func(is bool, format string, args ...any) {
+		if is {
+			wrong = append(wrong, usageError(format, args...))
+		}
 	}
 
-	if err := a.checkListen(listen); err != nil {
-		return err
-	}
+	refuse((a.tlsCert == "") != (a.tlsKey == ""), "--tls-cert and --tls-key are needed together")
+	refuse(a.insecureHTTP && a.secured(), "--insecure-http and --tls-cert cannot be combined")
+	refuse(a.loginLife < time.Minute || a.loginLife > 90*24*time.Hour, "--login-life %s: want 1m to 90d", a.loginLife)
+	refuse(a.oidc.Recheck < time.Minute || a.oidc.Recheck > 24*time.Hour, "--oidc-recheck %s: want 1m to 24h",
+		a.oidc.Recheck)
+	refuse(a.rate < 0 || a.rate > 1_000_000, "--rate-limit %d: want 1 to 1000000, or 0 for no limit", a.rate)
+	refuse(a.mostJobs < 0 || a.mostJobs > 10_000, "--metrics-jobs %d: want 0 to 10000", a.mostJobs)
+
+	wrong = append(wrong, a.checkListen(listen), a.checkPublicURL(), a.checkHosts())
 	if _, err := a.provider(nil); err != nil {
-		return usageError("%w", err)
+		wrong = append(wrong, usageError("%w", err))
 	}
-
-	return a.checkNames()
+	return errors.Join(wrong...)
 }
 
-// checkNames refuses invalid host names. With such a name, requests to the intended host would be
-// refused.
-func (a *accessSettings) checkNames() error {
+func (a *accessSettings) checkPublicURL() error {
 	if a.publicURL != "" {
 		u, err := url.Parse(a.publicURL)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil ||
@@ -142,7 +137,12 @@ func (a *accessSettings) checkNames() error {
 				a.publicURL)
 		}
 	}
+	return nil
+}
 
+// checkHosts refuses invalid host names. With such a name, requests to the intended host would be
+// refused.
+func (a *accessSettings) checkHosts() error {
 	for _, name := range a.hosts {
 		if _, err := netip.ParseAddr(name); err == nil || name == "" {
 			continue
@@ -158,8 +158,8 @@ func (a *accessSettings) checkNames() error {
 // checkListen refuses plain HTTP on an address that others can reach, unless --insecure-http is
 // given. An eavesdropper could read tokens.
 func (a *accessSettings) checkListen(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
+	host, _, _ := net.SplitHostPort(listen)
+	if !isListen(listen) {
 		return usageError("--listen %q: want host:port, such as 127.0.0.1:8610", listen)
 	}
 	if local(host) || a.secured() || a.insecureHTTP {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"go-crontab/internal/trace"
 	"go-crontab/node"
@@ -77,6 +78,9 @@ func (s *serveSettings) effective(f *pflag.Flag) string {
 	if list, is := f.Value.(pflag.SliceValue); is {
 		value = strings.Join(list.GetSlice(), ", ")
 	}
+	if d, is := f.Value.(*durationValue); is && *d == 0 {
+		value = "0s"
+	}
 	switch {
 	case f.Name == "dsn" && value != "":
 		return sql.Shown(value)
@@ -124,8 +128,16 @@ func (s *serveSettings) checkAll(log *slog.Logger) error {
 		_, wrongTLS = s.access.certificate(log)
 	}
 
+	if wrongTLS != nil {
+		wrongTLS = fmt.Errorf("--tls-cert, --tls-key: %w", wrongTLS)
+	}
+
 	_, wrongTraces := trace.New(context.Background(), s.nodeName(), readVersion().Version, log)
 	cfg := s.config(labels, log)
 	cfg.Name = s.nodeName()
+	for _, d := range []*time.Duration{&cfg.Expiry, &cfg.LookAhead, &cfg.Grace, &cfg.ArchiveTimeout} {
+		*d = max(0, *d) // check has refused it
+	}
+	cfg.Slots = max(0, cfg.Slots)
 	return errors.Join(s.check(), wrongLabels, wrongKeys, wrongTLS, wrongTraces, node.CheckConfig(cfg))
 }

@@ -44,4 +44,29 @@ func TestServeCheck(t *testing.T) {
 			t.Errorf("bad settings: got no %q in\n%s", want, out)
 		}
 	}
+
+	code, out = run(t, []string{env[0], `GOCRONTAB_LABELS=a="b`}, "serve", "--check", "--listen", "127.0.0.1:99999",
+		"--probe-listen", "127.0.0.1:abc", "--slots", "-1", "--session-expiry", "0s", "--drain-grace", "-5s",
+		"--rate-limit", "-1", "--login-life", "1s", "--host", "a b", "--public-url", "x", "--tls-cert", "/nix",
+		"--tls-key", "/nix", "--http-allow", "a/b")
+	if code != exitUsage {
+		t.Errorf("everything is wrong: got code %d", code)
+	}
+	for _, want := range []string{
+		`--listen "127.0.0.1:99999": want`, `--probe-listen "127.0.0.1:abc": want`, "--slots -1: want",
+		"--session-expiry 0s: want", "--drain-grace -5s: want", "--rate-limit -1: want", "--login-life 1s: want",
+		`--host "a b": want`, `--public-url "x": want`, "--tls-cert, --tls-key: ", "/nix", "GOCRONTAB_LABELS", "a/b",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("everything is wrong: got no %q in\n%s", want, out)
+		}
+	}
+	for _, not := range []string{"[]", "drain grace", "slots: -1"} {
+		if strings.Contains(out, not) {
+			t.Errorf("everything is wrong: got %q in\n%s", not, out)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^session-expiry +0s `).MatchString(out) {
+		t.Errorf("a duration of zero is not shown in\n%s", out)
+	}
 }

@@ -25,12 +25,13 @@ func normalServers(text string) string {
 	return strings.Join(servers, ",")
 }
 
-// checkServers refuses texts that are no URLs of nodes. URLs with a password would be printed.
+// checkServers refuses texts that are no URLs of nodes. A password in a URL would be printed.
 func checkServers(text string) error {
 	for _, s := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(s))
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			return usageError("--server %q: want a URL such as %s", s, defaultServer)
+			shown := s[strings.LastIndex(s, "@")+1:]
+			return usageError("--server %q: want a URL such as %s, without a password", shown, defaultServer)
 		}
 	}
 	return nil

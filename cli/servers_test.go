@@ -31,10 +31,13 @@ func TestSeveralServers(t *testing.T) {
 		got.out != "ops/a/b\n" {
 		t.Errorf("the second answers: got %+v", got)
 	}
-	both := gone + "," + goneServer()
-	if got := command("job", "show", "12", "--server", both); got.code != exitFailed ||
-		!strings.Contains(got.err, "no node answers at "+both+": connection refused") {
-		t.Errorf("none answers: got %+v", got)
+	stopping := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs/12": always(503, `{"type":"t","title":"It is stopping","status":503}`),
+	})
+	none := "It is stopping\nno node answers at " + gone + ": connection refused\n"
+	if got := command("job", "show", "12", "--server", stopping.URL+","+gone); got.code != exitFailed ||
+		!strings.Contains(got.err, none) {
+		t.Errorf("none answers: got %+v, want %q", got, none)
 	}
 	if got := command("job", "show", "12", "--server", f.URL+","); got.code != exitUsage ||
 		!strings.Contains(got.err, `server "": want a URL`) {
@@ -86,6 +89,14 @@ func TestAuthorityOfAContext(t *testing.T) {
 	if got := command(append(show, "--context", "prod")...); got.code != 0 {
 		t.Errorf("--context takes precedence over the variable: got %+v", got)
 	}
+
+	t.Setenv("GOCRONTAB_CA_CERT", "")
+	if got := command("context", "add", "prod", "--ca-cert", ""); got.code != 0 {
+		t.Errorf("an empty authority: got %+v", got)
+	}
+	if got := command(show...); got.code != exitFailed || !strings.Contains(got.err, "unknown authority") {
+		t.Errorf("without the authority: got %+v", got)
+	}
 }
 
 // TestWaitTimeout: a wait that is given up has an exit code of its own, and says what goes on.
@@ -119,5 +130,48 @@ func TestWaitTimeout(t *testing.T) {
 			!strings.Contains(got.err, "--wait-timeout needs --wait") {
 			t.Errorf("%s without --wait: got %+v", line, got)
 		}
+	}
+
+	// A node that hangs.
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/api/v1/jobs/12" {
+			_, _ = io.WriteString(w, fakeJob)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // then the server notices the end of the connection
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	for line, want := range map[string]string{
+		"job run 12":                   "it is unknown whether ops/a/b was started after 300ms\n  to see it",
+		"job run 13":                   "nothing was started after 300ms",
+		"backfill start 12 --from -1h": "it is unknown whether the backfill was started after 300ms\n  to see it",
+		"node drain one":               "it is unknown whether one was cordoned after 300ms",
+	} {
+		args := append(strings.Fields(line), "--server", silent.URL, "--wait", "--wait-timeout", "300ms")
+		if got := command(args...); got.code != exitTimedOut || !strings.Contains(got.err, want) {
+			t.Errorf("%s, which hangs: got %+v; want code %d and %q", line, got, exitTimedOut, want)
+		}
+	}
+}
+
+// TestPasswordInAnAddress: it is refused and not printed, for all ways to give an address. Addresses
+// without a scheme are completed for all of them.
+func TestPasswordInAnAddress(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, args := range [][]string{
+		{"job", "ls", "--server"}, {"context", "add", "prod", "--server"},
+	} {
+		for _, server := range []string{"http://user:hunter2@127.0.0.1:1", "http://a:1,http://u:hunter2 @b:1"} {
+			if got := command(append(args, server)...); got.code != exitUsage || strings.Contains(got.err, "hunter2") ||
+				!strings.Contains(got.err, "without a password") {
+				t.Errorf("%v %s: got %+v", args, server, got)
+			}
+		}
+	}
+
+	if got := command("context", "add", "prod", "--server", "web-1:8610,web-2:8610"); got.code != 0 ||
+		!strings.Contains(got.out, "added prod: http://web-1:8610,http://web-2:8610") {
+		t.Errorf("without a scheme: got %+v", got)
 	}
 }

@@ -51,8 +51,13 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 		err := flags.Set(name, value)
 		if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 			wrong = append(wrong, usageError("%s %q: %s", from, value, wanted(invalid)))
+			// The failed Set has changed it.
 			f := flags.Lookup(name)
-			_ = f.Value.Set(f.DefValue) // the failed Set has changed it
+			if list, is := f.Value.(pflag.SliceValue); is {
+				_ = list.Replace(nil)
+			} else {
+				_ = f.Value.Set(f.DefValue)
+			}
 		} else if err != nil {
 			wrong = append(wrong, usageError("%s: %w", from, err))
 		}

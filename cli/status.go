@@ -27,8 +27,8 @@ type statusView struct {
 }
 
 const (
-	statusRead   = 50 // jobs that are read
-	statusJobs   = 20 // failed jobs that are listed
+	statusRead   = 200 // jobs that are read: the most that the API returns
+	statusJobs   = 20  // failed jobs that are listed
 	statusAlerts = 10
 )
 
@@ -47,6 +47,9 @@ and the next command to type.`,
 	cmd.Flags().StringVarP(&app, "app", "a", "", "only jobs and alerts of this app")
 	durationVar(cmd.Flags(), &last, "last", 24*time.Hour, "look this far back, at most 31d")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if last < time.Minute || last > 31*24*time.Hour {
+			return usageError("--last: want 1m to 31d")
+		}
 		v, err := r.status(cmd.Context(), app, last)
 		if err != nil {
 			return err
@@ -56,7 +59,10 @@ and the next command to type.`,
 		if err != nil {
 			return err
 		}
-		return r.object(c, raw, strings.Join(v.failing(), "\n"), func() error { return r.tellStatus(v, last) })
+		if r.format == "name" && v.stats.Truncated {
+			r.notef("only the %d noisiest jobs are looked at\n", statusRead)
+		}
+		return r.object(c, raw, strings.Join(v.failing(), "\n"), func() error { return r.tellStatus(v, app, last) })
 	}
 
 	return cmd
@@ -69,6 +75,11 @@ func (r *remote) status(ctx context.Context, app string, last time.Duration) (v 
 	query.Set("limit", fmt.Sprint(statusRead))
 	if v.stats, v.raw.Stats, err = get[view.JobStats](ctx, r, "/api/v1/stats/jobs", query); err != nil {
 		return nil, err
+	}
+	if v.stats.Totals.Jobs == 0 {
+		if err := r.noApp(ctx, app); err != nil {
+			return nil, err
+		}
 	}
 
 	nodes, raw, err := all[nodeView](ctx, r, nodesPath)
@@ -102,7 +113,7 @@ func (v *statusView) failing() (names []string) {
 	return names
 }
 
-func (r *remote) tellStatus(v *statusView, last time.Duration) error {
+func (r *remote) tellStatus(v *statusView, app string, last time.Duration) error {
 	r.tellNodes(v.nodes)
 	r.tellTotals(&v.stats, last)
 
@@ -112,7 +123,7 @@ func (r *remote) tellStatus(v *statusView, last time.Duration) error {
 		if err := r.table(failureTable(failed[:min(len(failed), statusJobs)], r.now())); err != nil {
 			return err
 		}
-		if n := len(failed) - statusJobs; n > 0 {
+		if n := v.stats.Totals.FailedJobs - statusJobs; n > 0 {
 			r.printf("and %s more\n", counted(n, "job"))
 		}
 	}
@@ -124,7 +135,7 @@ func (r *remote) tellStatus(v *statusView, last time.Duration) error {
 		}
 	}
 
-	r.tellNext(v, failed, last)
+	r.tellNext(v, failed, app, last)
 	return nil
 }
 
@@ -204,7 +215,7 @@ func failureTable(jobs []*view.JobStat, now time.Time) *table {
 			why += ": " + f.Reason
 		}
 		t.add(text(j.App+"/"+j.Job), nowCell(j, now), text(fmt.Sprint(j.Failed+j.Lost+j.Missed)),
-			text(whole(&f.Due, now.Location())), text(f.Node), text(why), text(f.LastLine))
+			text(relative(&f.Due, now)), text(f.Node), text(why), text(f.LastLine))
 	}
 	return t
 }
@@ -235,10 +246,15 @@ func firingTable(alerts []alertView, now time.Time) *table {
 }
 
 // tellNext prints the commands that lead on.
-func (r *remote) tellNext(v *statusView, failed []*view.JobStat, last time.Duration) {
+func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string, last time.Duration) {
 	var next [][2]string
 	add := func(what, format string, args ...any) {
 		next = append(next, [2]string{what, program() + " " + fmt.Sprintf(format, args...)})
+	}
+
+	only := ""
+	if app != "" {
+		only = " --app " + quote(app)
 	}
 
 	for _, j := range failed {
@@ -255,7 +271,7 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, last time.Durat
 	}
 
 	if v.stats.Totals.Failed+v.stats.Totals.Lost > 0 {
-		add("to run them again:", "run rerun --from -%s --dry-run", job.Duration(last))
+		add("to run them again:", "run rerun --from -%s%s --dry-run", job.Duration(last), only)
 	}
 	for i := range v.nodes {
 		if v.nodes[i].State == view.NodeGone && v.nodes[i].Lost > 0 {
@@ -264,7 +280,7 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, last time.Durat
 		}
 	}
 	if len(v.alerts) > 0 {
-		add("all alerts:", "alert ls --state firing")
+		add("all alerts:", "alert ls --state firing%s", only)
 	}
 
 	if len(next) > 0 {

@@ -61,6 +61,36 @@ func sampleJobs() []jobView {
 	}
 }
 
+// TestWidthOfColumns: in a terminal of 80 columns the columns that matter are wide enough to read.
+func TestWidthOfColumns(t *testing.T) {
+	t.Parallel()
+
+	failed := &view.JobStat{
+		App: "billing", Job: "nightly-invoices", Failed: 3,
+		Health: &view.Health{Code: view.HealthFailing, Text: "Failing (3×)"},
+		LastFailure: &view.LastFailure{Due: now, Node: "web-1", Outcome: job.Failed, Reason: "exit status 3",
+			LastLine: "cannot connect to the mail server"},
+	}
+	backfill := backfillView{view.Backfill{
+		ID: "274877906951", JobID: "12", App: "billing", Job: "nightly-invoices", From: now, To: now, Created: now,
+		Parallel: 4, State: "running", Total: 31, Ended: 12,
+	}}
+	for _, test := range []struct {
+		table *table
+		least map[string]int
+	}{
+		{failureTable([]*view.JobStat{failed}, now), map[string]int{"JOB": 12, "WHY": 12, "LAST LINE": 12}},
+		{backfillTable([]backfillView{backfill}, now), map[string]int{"JOB": 12, "FROM": 20, "PROGRESS": 18}},
+	} {
+		widths := test.table.fit(80)
+		for i, c := range test.table.columns {
+			if least, matters := test.least[c.head]; matters && widths[i] < least {
+				t.Errorf("%s has the width %d, want %d or more; all: %v", c.head, widths[i], least, widths)
+			}
+		}
+	}
+}
+
 func sampleRuns() []view.Run {
 	late, exit := 0.7, 3
 	run := view.Run{

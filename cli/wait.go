@@ -43,10 +43,10 @@ func (w *waitFlags) bounded(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, w.timeout, errWaited)
 }
 
-// gaveUp turns the end of the wait into an error: what goes on, and how to see it. It returns other
-// errors unchanged.
-func (w *waitFlags) gaveUp(err error, what, hint string) error {
-	if !errors.Is(err, errWaited) {
+// gaveUp turns an error after the end of the wait into one that says what goes on, and how to see it.
+// ctx is the bounded one. It returns other errors unchanged.
+func (w *waitFlags) gaveUp(ctx context.Context, err error, what, hint string) error {
+	if err == nil || context.Cause(ctx) != errWaited {
 		return err
 	}
 	return &exitError{code: exitTimedOut, err: fmt.Errorf("%s after %s", what, w.timeout), hint: hint}

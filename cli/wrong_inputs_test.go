@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,13 +82,44 @@ func TestWrongInputs(t *testing.T) {
 		{"import crontab " + file("tab", "0 3 * * * x\n") + " --timeout -1h", exitUsage, "--timeout: "},
 		{"import crontab " + file("tab", "0 3 * * * x\n") + " --label crontab=x", exitUsage, "--label crontab: is set to the name of the crontab"},
 
+		// empty values, of unset variables
+		{"run ls --job=", exitUsage, "--job is empty: give a value, or leave the flag out"},
+		{"retention set --app shop --age=", exitUsage, "--age is empty"},
+		{"app pause shop --until=", exitUsage, "--until is empty"},
+
+		// what this node would refuse
+		{"job add y --every 1h --user nobodyx -- true", exitOK, "node web-1 would refuse its runs: user: this node has no user nobodyx"},
+		{"job add z --every 1h --http http://10.0.0.1/", exitOK, "10.0.0.1 is in a private network"},
+
+		// the other commands
+		{"status --app shpo", exitNotFound, `there is no app "shpo"; did you mean "shop"?`},
+		{"status --last 40d", exitUsage, "--last: want 1m to 31d"},
+		{"run rerun --from -1d --app shpo --dry-run", exitNotFound, `did you mean "shop"?`},
+		{"run rerun --from -1d --node webb-1 --dry-run", exitNotFound, `did you mean "web-1"?`},
+		{"run rerun " + ended + " --dry-run", exitOK, "it ended succeeded"},
+		{"export --label team=dta", exitNotFound, "no job has the label team=dta"},
+		{"cluster puase", exitUsage, "did you mean go-crontab cluster pause?"},
+		{"audit verfiy", exitUsage, "did you mean go-crontab audit verify?"},
+		{"job ad x", exitUsage, "did you mean go-crontab job add?"},
+		{"job show HELO", exitNotFound, `did you mean "hello"?`},
+		{"help frobnicate", exitUsage, `unknown command "frobnicate"`},
+		{"help job frobnicate", exitUsage, `unexpected argument "frobnicate"`},
+		{"completion bas", exitUsage, `unknown command "bas"`},
+		{"job add v --every 99999999h -- true", exitRefused, "this duration is too long"},
+		{"job add v --every 1h --label a=1 --label a=2 -- true", exitUsage, "--label a is given twice"},
+		{"job ls --server http://u:hunter2@h", exitUsage, `--server "h": want a URL`},
+		{"serve --check --dsn u@tcp(h)/d --listen 127.0.0.1:99999", exitUsage, `--listen "127.0.0.1:99999": want host:port`},
+		{"import crontab " + file("tab", "0 3 * * * x\n") + " " + file("tab", "0 3 * * * x\n") + " --dry-run", exitOK,
+			"dry run: 1 job would be imported"},
+
 		// tokens
 		{"job ls --token gocrontab_x", exitUnauthorized, "The token is incomplete, or go-crontab did not issue it"},
 	} {
 		args := strings.Fields(test.line)
 		got := result{}
 		switch {
-		case strings.HasPrefix(test.line, "cron "), strings.Contains(test.line, "--server"):
+		case slices.Contains([]string{"cron", "help", "completion", "serve"}, args[0]),
+			strings.Contains(test.line, "--server"):
 			got = command(args...)
 		case strings.Contains(test.line, "--token"):
 			got = command(append(args, "--server", s.url)...)

@@ -24,6 +24,7 @@ type Client struct {
 	inUse   atomic.Int32 // index of the server that answered last
 	token   string
 	http    *http.Client
+	timeout *time.Duration // replaces the timeout of http
 	roots   *x509.CertPool // of the default HTTP client; nil: those of the system
 }
 
@@ -34,7 +35,7 @@ type Option func(*Client)
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
 // WithTimeout bounds each request, streams excepted. The default is a minute.
-func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeout = d } }
+func WithTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = &d } }
 
 // WithHTTP replaces the default HTTP client, whose timeout is a minute.
 func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
@@ -61,7 +62,14 @@ func New(server string, options ...Option) (*Client, error) {
 	for _, o := range options {
 		o(c)
 	}
-	own.Transport = c.transport()
+	if c.http == own {
+		own.Transport = c.transport()
+	}
+	if c.timeout != nil {
+		h := *c.http // the caller's stays as it is
+		h.Timeout = *c.timeout
+		c.http = &h
+	}
 
 	return c, nil
 }
@@ -72,6 +80,13 @@ type Problem struct {
 	view.Problem
 	Foreign string // the status of an answer that is not a go-crontab's; Type and Detail are empty then
 	Server  string // host and port of the server that answered
+}
+
+// OfProxy reports whether a proxy answered that it lost the node behind it, or has none. The node may
+// have carried out the request.
+func (p *Problem) OfProxy() bool {
+	return p.Foreign != "" && (p.Status == http.StatusBadGateway || p.Status == http.StatusServiceUnavailable ||
+		p.Status == http.StatusGatewayTimeout)
 }
 
 // IsNotFound reports whether an error means that the object does not exist.

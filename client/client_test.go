@@ -79,6 +79,74 @@ func connect(t *testing.T) *client.Client {
 	return c
 }
 
+// TestFigures calls the methods for figures, backfills and reruns.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+
+	c, ctx := connect(t), t.Context()
+	j, err := c.Create(ctx, job.Spec{App: "ops", Name: "hourly", Schedule: "0 * * * *", Timezone: "UTC", Command: "false"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	hour := time.Now().UTC().Truncate(time.Hour)
+	last := hour.Add(-2 * time.Hour)
+	b, err := c.StartBackfill(ctx, j.ID, client.BackfillRange{From: hour.Add(-3 * time.Hour), To: &last, Parallel: 2}, "k")
+	if err != nil || b.Total != 2 || b.App != "ops" || b.Job != "hourly" {
+		t.Fatalf("start a backfill: got %+v, %v", b, err)
+	}
+	for b.State != "done" {
+		time.Sleep(50 * time.Millisecond)
+		if b, err = c.GetBackfill(ctx, b.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := c.CancelBackfill(ctx, b.ID); err != nil || again.State != "done" {
+		t.Errorf("cancel it when it is done: got %+v, %v", again, err)
+	}
+
+	listed, failed := 0, 0
+	for found, err := range c.Backfills(ctx, j.ID) {
+		if err != nil || found.ID != b.ID {
+			t.Errorf("list backfills: got %+v, %v", found, err)
+		}
+		listed++
+	}
+	for due, err := range c.BackfillDues(ctx, b.ID, "failed") {
+		if err != nil || due.State != "failed" {
+			t.Errorf("list its due times: got %+v, %v", due, err)
+		}
+		failed++
+	}
+	if listed != 1 || failed != 2 {
+		t.Errorf("got %d backfills and %d failed due times, want 1 and 2", listed, failed)
+	}
+
+	stats, err := c.JobStats(ctx, client.StatsFilter{App: "ops", Window: 12 * time.Hour, Limit: 5})
+	if err != nil || stats.Totals.Failed != 2 || len(stats.Items) != 1 || stats.Items[0].Job != "hourly" {
+		t.Errorf("figures of jobs: got %+v, %v", stats, err)
+	}
+	if counts, err := c.Counts(ctx); err != nil || counts.Ready != 1 {
+		t.Errorf("counts: got %+v, %v", counts, err)
+	}
+	slots, err := c.Slots(ctx, client.SlotsFilter{From: hour.Add(-4 * time.Hour), To: hour, JobID: j.ID, Most: 100})
+	if err != nil || len(slots.Items) != 1 || slots.Items[0].JobID != j.ID {
+		t.Errorf("slots: got %+v, %v", slots, err)
+	}
+
+	filter := client.RerunFilter{From: hour.Add(-4 * time.Hour), App: "ops", Outcome: "failed"}
+	if would, err := c.TryRerun(ctx, filter); err != nil || !would.DryRun || would.Started != 2 {
+		t.Errorf("a rerun would: got %+v, %v", would, err)
+	}
+	first, err := c.Rerun(ctx, filter, "k2")
+	if err != nil || first.Started != 2 || first.Request == "" {
+		t.Errorf("rerun: got %+v, %v", first, err)
+	}
+	if again, err := c.Rerun(ctx, filter, "k2"); err != nil || again.Request != first.Request {
+		t.Errorf("rerun with the same key: got %+v, %v", again, err)
+	}
+}
+
 // TestJobs calls all methods for jobs.
 func TestJobs(t *testing.T) {
 	t.Parallel()

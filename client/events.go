@@ -108,6 +108,7 @@ const streamQuiet = 45 * time.Second
 func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 	h := *c.http
 	h.Timeout = 0 // a stream has no end
+	h.Transport = prompt{h.Transport}
 	return &sse.Follower{
 		Open: func(ctx context.Context, last string) (*http.Response, error) {
 			req, err := sse.Request(ctx, c.target(path, query), last, c.token)
@@ -119,21 +120,37 @@ func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 			if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 				return resp, err
 			}
-			defer resp.Body.Close()
-
-			body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-			if err != nil {
-				return nil, err
-			}
-			return nil, readProblem(resp, body)
+			return nil, refusalOf(resp)
 		},
 		Passes: func(err error) bool {
 			var p *Problem
 			return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable ||
-				p.Status == http.StatusTooManyRequests
+				p.Status == http.StatusTooManyRequests || p.OfProxy()
 		},
 		Patience: streamPatience, Quiet: streamQuiet, Pause: followLook,
 	}
+}
+
+// streamBegins bounds the wait for the beginning of a stream. A node that hangs still accepts
+// connections.
+const streamBegins = 15 * time.Second
+
+// prompt is a transport that gives up on a server that does not begin to answer in time.
+type prompt struct{ http.RoundTripper }
+
+func (p prompt) RoundTrip(req *http.Request) (*http.Response, error) {
+	next := p.RoundTripper
+	if next == nil {
+		next = http.DefaultTransport
+	}
+
+	ctx, cancel := context.WithCancelCause(req.Context()) // the body outlives this function
+	late := time.AfterFunc(streamBegins, func() { cancel(context.DeadlineExceeded) })
+	resp, err := next.RoundTrip(req.WithContext(ctx))
+	if !late.Stop() && err != nil {
+		err = context.DeadlineExceeded
+	}
+	return resp, err
 }
 
 // streamPatience makes a follower try an unreachable node until ctx ends.

@@ -29,7 +29,10 @@ func (c *Client) transport() http.RoundTripper {
 		return nil
 	}
 
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	if standard, is := http.DefaultTransport.(*http.Transport); is { // the program may have replaced it
+		t = standard.Clone()
+	}
 	if c.roots != nil {
 		t.TLSClientConfig = &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12}
 	}
@@ -53,9 +56,10 @@ func parseServers(text string) (servers []string, err error) {
 }
 
 // do sends a request to the server that answered last, and to the others in turn while a server
-// cannot carry it out.
+// cannot carry it out. If none answers, the error joins those of all servers.
 func (c *Client) do(h *http.Client, req *http.Request) (*http.Response, error) {
 	first := int(c.inUse.Load())
+	var failed []error
 	for tried := range c.servers {
 		i := (first + tried) % len(c.servers)
 		sent, err := c.addressed(req, c.servers[i], tried > 0)
@@ -65,18 +69,31 @@ func (c *Client) do(h *http.Client, req *http.Request) (*http.Response, error) {
 
 		resp, err := h.Do(sent)
 		if tried < len(c.servers)-1 && isForAnother(req, resp, err) {
-			if resp != nil {
-				resp.Body.Close()
+			if err == nil {
+				err = refusalOf(resp)
 			}
+			failed = append(failed, err)
 			continue
 		}
 
 		if err == nil {
 			c.inUse.Store(int32(i))
+		} else if len(failed) > 0 {
+			err = errors.Join(append(failed, err)...)
 		}
 		return resp, err
 	}
 	return nil, errors.New("the client has no server") // New refuses that
+}
+
+// refusalOf reads and closes an error response.
+func refusalOf(resp *http.Response) error {
+	defer resp.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	return readProblem(resp, said)
 }
 
 // addressed returns the request for a server. Requests are made for the first one.

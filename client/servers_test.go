@@ -1,13 +1,17 @@
 package client_test
 
 import (
+	"context"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go-crontab/api/view"
 	"go-crontab/client"
@@ -118,6 +122,84 @@ func TestServerStays(t *testing.T) {
 	}
 	if first.asked.Load() != 1 || second.asked.Load() != 3 {
 		t.Errorf("asked %d and %d times, want 1 and 3", first.asked.Load(), second.asked.Load())
+	}
+}
+
+// roundTrip is a transport of a test.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestStreamLeavesAHungServer: a node that accepts connections and never answers does not hold up a
+// stream.
+func TestStreamLeavesAHungServer(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		h := &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Host == "hung" {
+				<-req.Context().Done()
+				return nil, req.Context().Err()
+			}
+			const hello = "event: hello\ndata: {\"kind\": \"hello\"}\n\n"
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Request: req,
+				Body: io.NopCloser(strings.NewReader(hello)),
+			}, nil
+		})}
+		c, err := client.New("http://hung,http://other", client.WithHTTP(h))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for e, err := range c.Events(ctx, client.EventFilter{}) {
+			if err != nil || e.Kind != "hello" {
+				t.Errorf("got %+v, %v; want the hello of the other server", e, err)
+			}
+			break
+		}
+	})
+}
+
+// TestOptions: options may come in any order, and leave the caller's HTTP client as it is.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+
+	bounded := false
+	h := &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+		_, bounded = req.Context().Deadline()
+		return nil, io.ErrUnexpectedEOF
+	})}
+	for name, options := range map[string][]client.Option{
+		"the timeout first": {client.WithTimeout(time.Minute), client.WithHTTP(h)},
+		"the timeout last":  {client.WithHTTP(h), client.WithTimeout(time.Minute)},
+	} {
+		c, err := client.New("http://one", options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, _ = c.Do(t.Context(), client.Request{Method: http.MethodGet, Path: "/x"})
+		if !bounded || h.Timeout != 0 {
+			t.Errorf("%s: the request is bounded: %t; the caller's timeout is %s", name, bounded, h.Timeout)
+		}
+	}
+}
+
+// TestAnotherDefaultTransport is not parallel: the transport belongs to the whole program.
+func TestAnotherDefaultTransport(t *testing.T) {
+	standard := http.DefaultTransport
+	defer func() { http.DefaultTransport = standard }()
+	http.DefaultTransport = roundTrip(standard.RoundTrip)
+
+	s := newFakeNode(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
+	c, err := client.New(s.URL + "," + s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Do(t.Context(), client.Request{Method: http.MethodGet, Path: "/x"}); err != nil {
+		t.Error(err)
 	}
 }
 

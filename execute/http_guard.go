@@ -1,10 +1,12 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -157,6 +159,23 @@ func (g *guard) check(host, resolved string) error {
 		}
 	}
 	return &refusal{host, addr, k}
+}
+
+// refuses returns why a URL with an address is not allowed, or nil.
+func (h *HTTP) refuses(target string) error {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil // it is an error elsewhere
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	if err != nil || u.Port() == "" && u.Scheme == "https" {
+		port = 443
+	}
+	return h.pool.guard.check(addr.String(), netip.AddrPortFrom(addr, uint16(port)).String())
 }
 
 // kindOf returns the kind of an address for this machine, whose own addresses count as loopback, even public ones.

@@ -73,4 +73,16 @@ func (k *Kinds) Cgroups(session uuid.UUID) string {
 	return ""
 }
 
+// Refuses returns why this node would refuse all runs of a definition, or nil: it has no such user, or does not connect
+// to the address. Names of hosts may get other addresses later, so they are not looked up.
+func (k *Kinds) Refuses(spec *job.Spec) (err error) {
+	if s, ok := k.Command.(*Shell); ok && spec.Command != "" {
+		_, err = s.account(spec.User)
+	}
+	if h, ok := k.HTTP.(*HTTP); ok && spec.HTTP != nil {
+		err = h.refuses(spec.HTTP.URL)
+	}
+	return err
+}
+
 func (k *Kinds) all() []Executor { return []Executor{k.Command, k.HTTP, k.Handler} }

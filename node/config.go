@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,18 +216,15 @@ func (c *Config) check() error {
 // CheckConfig reports all that is wrong with a configuration. Unlike New, it opens nothing and changes
 // nothing: neither the database nor the spool, the audit log or the cgroup.
 func CheckConfig(cfg Config) error {
-	if err := cfg.defaults(); err != nil {
-		return err
-	}
-
-	_, expiry := session.NewTimings(cfg.Expiry)
+	wrong := cfg.defaults()
+	_, expiry := session.NewTimings(cmp.Or(cfg.Expiry, session.DefaultExpiry))
 	users := execute.CheckShell(execute.Config{RunAs: cfg.RunAs, Allow: cfg.RunAsAllow, NewPrivs: cfg.NewPrivs})
 	_, targets := execute.NewHTTP(execute.HTTPConfig{Allow: cfg.HTTPAllow})
 	_, grants := execute.ParseGrants(cfg.SecretGrants)
 	if grants != nil {
 		grants = fmt.Errorf("--grant-secret %w", grants)
 	}
-	return errors.Join(expiry, users, targets, grants)
+	return errors.Join(wrong, expiry, users, targets, grants)
 }
 
 // LoadSecretKeys reads the cluster's secret keys from a file, for Config.SecretKeys. The file is the

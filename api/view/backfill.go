@@ -8,6 +8,8 @@ import (
 type Backfill struct {
 	ID       string           `json:"id" doc:"Its id, a number."`
 	JobID    string           `json:"job_id" doc:"The id of its job."`
+	Job      string           `json:"job" doc:"The name of its job."`
+	App      string           `json:"app" doc:"The app of its job."`
 	From     time.Time        `json:"from" doc:"The beginning of the range, inclusive."`
 	To       time.Time        `json:"to" doc:"The end of the range, inclusive."`
 	Parallel int              `json:"parallel" doc:"How many due times run at the same time."`

@@ -8,6 +8,7 @@ var (
 	NeverStartsLate = say("never_starts_late", "misfire.max_age, %s, is shorter than the %s after which a due time is a misfire, so no due time ever starts late")
 	QueueNeverFills = say("queue_never_fills", "a queued due time is missed after %s (start_deadline), before the next one is due, so the queue never fills")
 	NoNodeMatches   = say("no_node_matches", "no node matches %s now: due times wait for one, and are missed when they become too old")
+	NodeRefuses     = say("node_refuses", "node %s would refuse its runs: %s")
 	NodesAreDrained = say("nodes_are_drained", "all nodes that match %s are cordoned or draining now: due times wait, and are missed when they become too old")
 
 	LongerThanGapSkip     = say("longer_than_gap_skip", "the job may run for %s (timeout), but is due again after %s: due times in between are skipped (overlap skip)")

@@ -222,6 +222,8 @@ export interface AuditLink {
 export interface Backfill {
   id: string;
   job_id: string;
+  job: string;
+  app: string;
   from: string;
   to: string;
   parallel: number;

@@ -310,6 +310,7 @@ export const sentences: Record<string, string> = {
   never_starts_late: 'misfire.max_age（$1）短于判定误点的 $2：误点的永远不会补启动',
   queue_never_fills: '排队的计划时间在 $1（start_deadline）后即被错过，早于下一次到期：队列永远不会用上',
   no_node_matches: '现在没有符合 $1 的节点：计划时间会等待，过久则被错过',
+  node_refuses: '节点 $1 会拒绝它的运行：$2',
   nodes_are_drained: '符合 $1 的节点都已隔离或正在排空：计划时间会等待，过久则被错过',
   longer_than_gap_skip: '它最长可运行 $1（timeout），但 $2 后又会到期：期间的计划时间会被跳过（overlap skip）',
   longer_than_gap_queue: '它最长可运行 $1（timeout），但 $2 后又会到期：计划时间排队等待，已有 $3 个等待时跳过（overlap queue）',
