@@ -332,5 +332,5 @@ func (n *Node) Now() time.Time { return n.clock.Now().Time() }
 // Reads returns the pool for requests of people.
 func (n *Node) Reads() *read.DB { return n.reads() }
 
-func (n *Node) reads() *read.DB      { return &read.DB{DB: n.api} }
-func (n *Node) alertReads() *read.DB { return &read.DB{DB: n.alerts} }
+func (n *Node) reads() *read.DB        { return &read.DB{DB: n.api} }
+func (n *Node) alertReads() read.Watch { return read.Watch{DB: &read.DB{DB: n.alerts}} }

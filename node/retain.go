@@ -2,12 +2,13 @@ package node
 
 import (
 	"go-crontab/result"
+	"go-crontab/sql/read"
 )
 
 // newRetainer makes the remover of old records.
 func (l *life) newRetainer(lookout result.Lookout) *result.Retainer {
 	n := l.n
-	cfg := result.RetainerConfig{DB: n.reads(), Session: l.session, Lookout: lookout, Names: l.defs.Name, Log: n.log}
+	cfg := result.RetainerConfig{DB: read.Retention{DB: n.reads()}, Session: l.session, Lookout: lookout, Names: l.defs.Name, Log: n.log}
 	if n.cfg.Archive != "" {
 		cfg.Archive = result.ArchiveCommand(n.cfg.Archive, n.cfg.ArchiveTimeout)
 	}

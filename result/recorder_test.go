@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql/read"
 	"go-crontab/sql/trip"
 	"go-crontab/test/faultproxy"
 )
@@ -190,7 +191,7 @@ func TestResultsRunAgain(t *testing.T) {
 			id := r.job("shop", "{}")
 			r.ran(id, job.Failed, 10, hours(50, 30, 20)...)
 			x := r.retainer(nil)
-			x.DB = f.through
+			x.DB = read.Retention{DB: f.through}
 			return func() (any, error) {
 				mine, err := x.Round(t.Context())
 				f.exec("DELETE FROM chore") // says how long it took

@@ -49,7 +49,7 @@ func setUpRetaining(t *testing.T) *retaining {
 
 func (r *retaining) retainer(archive Archive) *Retainer {
 	return NewRetainer(RetainerConfig{
-		DB: r.beside, Session: &living{uuid.New(), r.now}, Archive: archive, Lookout: lookout{}, Log: r.log(),
+		DB: read.Retention{DB: r.beside}, Session: &living{uuid.New(), r.now}, Archive: archive, Lookout: lookout{}, Log: r.log(),
 	})
 }
 
@@ -442,7 +442,7 @@ func TestRuleWaitsForABatch(t *testing.T) {
 			id := r.job("x", `{}`)
 			r.ran(id, job.Succeeded, 0, hours(5, 4)...)
 			x := r.retainer(nil)
-			x.DB = r.through
+			x.DB = read.Retention{DB: r.through}
 			held := r.proxy.Add(faultproxy.Rule{Match: faultproxy.CommitOf("DELETE r"), Action: faultproxy.HoldBefore(0)})
 
 			var going sync.WaitGroup
@@ -574,7 +574,7 @@ func TestRetentionOfJobsBehind(t *testing.T) {
 			r.ran(r.job("x", `{}`), job.Succeeded, 0, many...)
 			release := c.prepare(r, first)
 			x := r.retainer(c.archive)
-			x.DB = r.through // waits for locks as a node does
+			x.DB = read.Retention{DB: r.through} // waits for locks as a node does
 			r.round(x)
 			if left := r.left(first) + "; " + r.left(second); left != "5 4; " {
 				t.Errorf("left are %q, want what cannot go", left)
@@ -803,7 +803,7 @@ func TestArchivedAtLeastOnce(t *testing.T) {
 			r.ran(id, job.Succeeded, 0, hours(5, 4, 3)...)
 			archived := 0
 			x := r.retainer(nil)
-			x.DB = r.through
+			x.DB = read.Retention{DB: r.through}
 			x.Archive = func(_ context.Context, runs []read.Run) error {
 				archived += len(runs)
 				return nil

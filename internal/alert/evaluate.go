@@ -57,7 +57,7 @@ type Lookout interface {
 
 // EvaluatorConfig is what an evaluator works with.
 type EvaluatorConfig struct {
-	DB         *read.DB
+	DB         read.Watch
 	Session    Session
 	Lookout    Lookout
 	WakeSender loop.Wake // a message was created
@@ -379,7 +379,7 @@ func (c *jobCache) forget(ids map[int64]bool) {
 
 // of returns the jobs by id, without those that never existed. The map may hold other jobs, too.
 func (c *jobCache) of(
-	ctx context.Context, db *read.DB, ids []int64, now job.Micros,
+	ctx context.Context, db read.Watch, ids []int64, now job.Micros,
 ) (map[int64]job.AlertJob, error) {
 	if c.known == nil || len(c.known) > manyJobs ||
 		now-c.since > job.Micros(jobsKnown.Microseconds()) || now < c.since {

@@ -167,7 +167,7 @@ const (
 // tidy removes old rows. The next step does it again if this one is not applied.
 func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	for range 20 {
-		if n, err := dropOld(ctx, e.DB.DB, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
+		if n, err := dropOld(ctx, e.DB.DB.DB, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
 			return err
 		}
 	}

@@ -210,7 +210,7 @@ func (blind) NothingToWatch() bool { return false }
 func (blind) NothingToSend() bool  { return false }
 
 func (f *fixture) evaluator(s *fakeSession) *Evaluator {
-	return NewEvaluator(EvaluatorConfig{DB: f.db, Session: s, Lookout: blind{}, Log: f.log()})
+	return NewEvaluator(EvaluatorConfig{DB: read.Watch{DB: f.db}, Session: s, Lookout: blind{}, Log: f.log()})
 }
 
 type fakeSecrets map[job.Secret]string
@@ -233,7 +233,7 @@ func (f *fixture) sender(s *fakeSession) *Sender {
 			return "X-Signed", fmt.Sprintf("%s %s %d", secret, key, len(body))
 		}})
 	f.Cleanup(o.Close)
-	return NewSender(SenderConfig{DB: f.db, Session: s, Outside: o, Lookout: blind{}, Log: f.log()})
+	return NewSender(SenderConfig{DB: read.Watch{DB: f.db}, Session: s, Outside: o, Lookout: blind{}, Log: f.log()})
 }
 
 // step evaluates until there is nothing more to read.

@@ -34,7 +34,7 @@ var pauses = []time.Duration{
 
 // SenderConfig is what a sender works with.
 type SenderConfig struct {
-	DB      *read.DB
+	DB      read.Watch
 	Session Session
 	Outside *Outside
 	Lookout Lookout

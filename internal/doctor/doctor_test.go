@@ -845,7 +845,7 @@ func TestJobFaults(t *testing.T) {
 
 	p.addJob("zone", map[string]any{"spec": text})
 	p.finds("time-zones", Error, "the time zone Europe/Nowhere (jobs: 1) cannot be loaded")
-	x := &exam{ctx: t.Context(), db: p.db, machine: &Machine{Unlimited: fmt.Errorf("no")}, most: 3, at: &check{}}
+	x := &exam{ctx: t.Context(), db: read.Checks{DB: p.db}, machine: &Machine{Unlimited: fmt.Errorf("no")}, most: 3, at: &check{}}
 	for _, check := range []func(*exam) error{zones, cgroups} {
 		if err := check(x); len(x.findings) != 0 || err == nil ||
 			x.excuse(err) != "there are more than 3 job definitions, and only the first 3 were checked" {
@@ -912,7 +912,7 @@ func TestUnrunJobsBehindOthers(t *testing.T) {
 		t.Errorf("got jobs %v", f.Jobs)
 	}
 
-	x := &exam{ctx: t.Context(), db: p.db, most: 3, at: &check{}}
+	x := &exam{ctx: t.Context(), db: read.Checks{DB: p.db}, most: 3, at: &check{}}
 	if err := unbegun(x); len(x.findings) != 2 || err == nil ||
 		x.excuse(err) != "there are more than 3 job definitions, and only the first 3 were checked" {
 		t.Errorf("found %+v, %v; want it said that not all were looked at", x.findings, err)
@@ -1020,7 +1020,7 @@ func TestHistoryFaults(t *testing.T) {
 	}
 	p.finds("restored", Warning, "its database was restored")
 
-	x := &exam{ctx: t.Context(), db: p.db,
+	x := &exam{ctx: t.Context(), db: read.Checks{DB: p.db},
 		tables: map[string]*sql.TableState{"run": {Rows: 12_000_000, Bytes: 3 << 30}}, at: &check{id: "history-size"}}
 	if err := historySize(x); err != nil || len(x.findings) != 1 || x.findings[0].Severity != Warning ||
 		!strings.Contains(x.findings[0].Seen, "12.0 million records and takes 3.0 GiB") {

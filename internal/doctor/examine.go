@@ -24,7 +24,7 @@ type Patient struct {
 // only one check needs is read by that check.
 type exam struct {
 	ctx     context.Context
-	db      *read.DB
+	db      read.Checks
 	machine *Machine
 
 	now      job.Micros
@@ -64,7 +64,7 @@ const manyDefinitions = 200_000
 // Examine runs all checks. It returns an error only if MySQL does not answer at all, or if ctx
 // ends.
 func Examine(ctx context.Context, p Patient) (*Report, error) {
-	x := &exam{ctx: ctx, db: p.DB, machine: p.Machine, most: manyDefinitions}
+	x := &exam{ctx: ctx, db: read.Checks{DB: p.DB}, machine: p.Machine, most: manyDefinitions}
 	if err := x.read(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go-crontab/job"
+	"go-crontab/sql/read"
 )
 
 // TestAlerts: each alert is reported when it is raised, silenced and over. Of an alert that fired
@@ -28,7 +29,7 @@ func TestAlerts(t *testing.T) {
 	}
 
 	raise(1, "a")
-	r := newReader(c.db, func() job.Micros { return 9 })
+	r := newReader(read.Watch{DB: c.db}, func() job.Micros { return 9 })
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}

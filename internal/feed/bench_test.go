@@ -36,7 +36,7 @@ func BenchmarkLook(b *testing.B) {
 			exec(`INSERT INTO job (app_id, name, hash)
 				WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 1000)
 				SELECT 1, i, 1 FROM k`)
-			r := newReader(&read.DB{DB: db}, func() job.Micros { return job.MicrosOf(time.Now()) })
+			r := newReader(read.Watch{DB: &read.DB{DB: db}}, func() job.Micros { return job.MicrosOf(time.Now()) })
 			if err := r.anchor(b.Context(), time.Now()); err != nil {
 				b.Fatal(err)
 			}

@@ -30,7 +30,7 @@ const (
 
 // Feed is a node's change feed. It is safe for concurrent use.
 type Feed struct {
-	db     *read.DB
+	db     read.Watch
 	clock  func() job.Micros
 	encode func(*Event) []byte
 	log    *slog.Logger
@@ -48,7 +48,7 @@ type Feed struct {
 // New returns a feed of the changes in a cluster. clock is MySQL's clock. encode returns the text
 // of an event; it is called once per event, for all listeners.
 func New(db *read.DB, clock func() job.Micros, encode func(*Event) []byte, log *slog.Logger) *Feed {
-	return &Feed{db: db, clock: clock, encode: encode, log: log, linger: linger}
+	return &Feed{db: read.Watch{DB: db}, clock: clock, encode: encode, log: log, linger: linger}
 }
 
 // ring holds the latest events.

@@ -112,7 +112,7 @@ func TestPatience(t *testing.T) {
 	c := newCluster(t)
 	// for an expiry of 10 minutes
 	timeouts := sql.Timeouts{Dial: time.Second, Read: 90 * time.Second, LockWait: time.Second, Idle: 4 * time.Minute}
-	r := newReader(c.open(c.dsn, timeouts), c.feed.clock)
+	r := newReader(read.Watch{DB: c.open(c.dsn, timeouts)}, c.feed.clock)
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestDatabaseAway(t *testing.T) {
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	r := newReader(c.db, c.feed.clock)
+	r := newReader(read.Watch{DB: c.db}, c.feed.clock)
 	if err := r.anchor(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}

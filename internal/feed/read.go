@@ -33,7 +33,7 @@ const (
 
 // reader reads the changes since its last look. Only one goroutine uses it.
 type reader struct {
-	db    *read.DB
+	db    read.Watch
 	clock func() job.Micros // MySQL's clock
 	looks int
 
@@ -50,7 +50,7 @@ type reader struct {
 	behind bool // there is more to read at once
 }
 
-func newReader(db *read.DB, clock func() job.Micros) *reader {
+func newReader(db read.Watch, clock func() job.Micros) *reader {
 	return &reader{db: db, clock: clock, names: map[int64]read.JobName{}}
 }
 

@@ -23,14 +23,14 @@ func scanLate(rows *sql.Rows) (l LateRun, err error) {
 
 // Holders lists the possible owners of runs that have not begun, in order: no owner, then the
 // sessions.
-func (db *DB) Holders(ctx context.Context) ([]trip.Owner, error) {
+func (db Watch) Holders(ctx context.Context) ([]trip.Owner, error) {
 	owners, err := trip.Owners(db.Reader(ctx))
 	return append([]trip.Owner{trip.NoOwner}, owners...), err
 }
 
 // UnendedRuns lists the executing runs of one owner that were due before an instant, after a place.
 // There are never more than the cluster has slots.
-func (db *DB) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
+func (db Watch) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	const query = `
 		SELECT ` + lateColumns + `, COALESCE((SELECT node FROM life WHERE life.id = run.owner), '')
 		FROM run FORCE INDEX (live)
@@ -54,7 +54,7 @@ const liveMost = 20_000
 
 // LiveRunsOf lists the runs of jobs that were due before an instant and have not ended, except for
 // backfills. It looks at no more than liveMost runs; all reports whether that covered everything.
-func (db *DB) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (runs []LateRun, all bool, err error) {
+func (db Watch) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (runs []LateRun, all bool, err error) {
 	if len(jobs) == 0 {
 		return nil, true, nil
 	}
@@ -107,7 +107,7 @@ const cursorsMost = 10_000
 
 // FirstCursor returns the earliest due time without a run, except in the apps leftOut. It looks
 // only at the cursorsMost earliest cursors, and returns zero if it finds none among them.
-func (db *DB) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
+func (db Watch) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
 	others := ""
 	if len(leftOut) > 0 {
 		others = "WHERE app_id NOT IN " + list(leftOut)
@@ -162,7 +162,7 @@ func (l *RunLook) begin(since job.Micros) {
 // A job may have very many runs that never began. So NotRun reads them in parts: each call reads a
 // few parts, and looks keeps the position in each job. For the jobs in open the answer is not known
 // yet: call NotRun again with them.
-func (db *DB) NotRun(
+func (db Watch) NotRun(
 	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
 ) (found, open []int64, err error) {
 	rest, err := db.notYetBegun(ctx, looks, ids, since)

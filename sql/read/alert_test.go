@@ -39,7 +39,7 @@ func TestNotRunInParts(t *testing.T) {
 		f.readsAtMost(most, what, func() {
 			var err error
 			if gotFound, gotOpen,
-				err = f.db.NotRun(t.Context(), looks, []int64{never, once, few, gone}, since); err != nil {
+				err = watch(f.db).NotRun(t.Context(), looks, []int64{never, once, few, gone}, since); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -78,7 +78,7 @@ func TestNotRun(t *testing.T) {
 		VALUES (1, 5, 1, 2, 'schedule', 'executing', 7, 1, 2, 1, 2)`)
 	f.exec("UPDATE job_version SET definition = '{\"start\":\"2099-01-01T00:00:00Z\"}' WHERE job_id = 8")
 
-	found, open, err := f.db.NotRun(t.Context(), map[int64]*RunLook{}, []int64{1, 2, 3, 4, 5, 6, 7, 8}, since)
+	found, open, err := watch(f.db).NotRun(t.Context(), map[int64]*RunLook{}, []int64{1, 2, 3, 4, 5, 6, 7, 8}, since)
 	if want := []int64{1, 3, 7}; err != nil || !slices.Equal(found, want) || len(open) > 0 {
 		t.Errorf("got %v and %v that are not known, %v; want %v", found, open, err, want)
 	}
@@ -105,7 +105,7 @@ func TestHeldRuns(t *testing.T) {
 			return f.db.LateRuns(t.Context(), after, 4, limit)
 		}},
 		{"executing", 8, func(after LatePlace) ([]LateRun, error) {
-			return f.db.UnendedRuns(t.Context(), after, 4, limit)
+			return watch(f.db).UnendedRuns(t.Context(), after, 4, limit)
 		}},
 	} {
 		var got []string
@@ -131,7 +131,7 @@ func TestHeldRuns(t *testing.T) {
 		}
 	}
 
-	if got := must(f.db.Holders(t.Context())); !slices.Equal(got, []trip.Owner{0, 7, 8}) {
+	if got := must(watch(f.db).Holders(t.Context())); !slices.Equal(got, []trip.Owner{0, 7, 8}) {
 		t.Errorf("holders: got %v", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestLiveRunsOf(t *testing.T) {
 		FROM num`)
 
 	id := func(r *LateRun) int64 { return r.ID }
-	runs, all, err := f.db.LiveRunsOf(t.Context(), []int64{7, 8}, 808)
+	runs, all, err := watch(f.db).LiveRunsOf(t.Context(), []int64{7, 8}, 808)
 	if got := ids(runs, id); err != nil || !all ||
 		got != "8 107 108 207 208 607 608 707 708 807 307 308 407 408 507 508" {
 		t.Errorf("got %s, all: %v, %v", got, all, err)
@@ -156,7 +156,7 @@ func TestLiveRunsOf(t *testing.T) {
 	f.numbers(liveMost)
 	f.exec(`INSERT INTO run (id, job_id, app_id, due, kind, state, owner, claim, due_now, hash)
 		SELECT 10000 + n, 99, 1, 10000 + n, 'schedule', 'idle', 0, 1, 1, 1 FROM num`)
-	if _, all, err = f.db.LiveRunsOf(t.Context(), []int64{7}, 808); err != nil || all {
+	if _, all, err = watch(f.db).LiveRunsOf(t.Context(), []int64{7}, 808); err != nil || all {
 		t.Errorf("of very many: got %v, %v; want it said that not all were looked at", all, err)
 	}
 }
@@ -164,14 +164,14 @@ func TestLiveRunsOf(t *testing.T) {
 // TestFirstCursor: the earliest due time without a run, except in some apps.
 func TestFirstCursor(t *testing.T) {
 	f := setUp(t)
-	if at := must(f.db.FirstCursor(t.Context(), nil)); at != 0 {
+	if at := must(watch(f.db).FirstCursor(t.Context(), nil)); at != 0 {
 		t.Errorf("without jobs: got %d", at)
 	}
 
 	f.jobs(100)
 	f.exec("UPDATE job SET next_due = IF(id = 3, NULL, id)")
-	first := must(f.db.FirstCursor(t.Context(), nil))
-	other := must(f.db.FirstCursor(t.Context(), []int32{41, 3})) // the apps of jobs 1, 98, and 2, 42, 82
+	first := must(watch(f.db).FirstCursor(t.Context(), nil))
+	other := must(watch(f.db).FirstCursor(t.Context(), []int32{41, 3})) // the apps of jobs 1, 98, and 2, 42, 82
 	if first != 1 || other != 4 {
 		t.Errorf("got %d and %d, want 1 and 4", first, other)
 	}

@@ -66,7 +66,7 @@ type Attempt struct {
 }
 
 // Attempting lists executing runs.
-func (db *DB) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
+func (db Watch) Attempting(ctx context.Context, limit int) ([]Attempt, error) {
 	r := db.Reader(ctx)
 	owners, err := trip.Owners(r)
 	if err != nil || len(owners) == 0 {
@@ -150,7 +150,7 @@ func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, 
 }
 
 // AlertJobs reads living and deleted jobs in the form that alert rules use.
-func (db *DB) AlertJobs(ctx context.Context, ids []int64) (map[int64]job.AlertJob, error) {
+func (db Watch) AlertJobs(ctx context.Context, ids []int64) (map[int64]job.AlertJob, error) {
 	rows, err := jobsByID(db.Reader(ctx), ids)
 	out := make(map[int64]job.AlertJob, len(rows))
 	for id, j := range rows {
@@ -160,7 +160,7 @@ func (db *DB) AlertJobs(ctx context.Context, ids []int64) (map[int64]job.AlertJo
 }
 
 // AlertJobsAfter lists living jobs that are not paused, by id.
-func (db *DB) AlertJobsAfter(ctx context.Context, after int64, limit int) ([]job.AlertJob, error) {
+func (db Watch) AlertJobsAfter(ctx context.Context, after int64, limit int) ([]job.AlertJob, error) {
 	query := selectJobs + `
 		FROM job j FORCE INDEX (PRIMARY)` + joinDefinitions + `
 		WHERE j.id > ? AND j.living = 1 AND j.paused = 0

@@ -52,7 +52,7 @@ func (db *DB) Backfills(
 }
 
 // BackfillsAfter lists backfills with higher ids.
-func (db *DB) BackfillsAfter(ctx context.Context, id int64, limit int) ([]trip.BackfillRow, error) {
+func (db Watch) BackfillsAfter(ctx context.Context, id int64, limit int) ([]trip.BackfillRow, error) {
 	const query = selectBackfills + `
 		WHERE b.id > ?
 		ORDER BY b.id
@@ -61,7 +61,7 @@ func (db *DB) BackfillsAfter(ctx context.Context, id int64, limit int) ([]trip.B
 }
 
 // RunningBackfills lists backfills that are neither done nor cancelled.
-func (db *DB) RunningBackfills(ctx context.Context, limit int) ([]trip.BackfillRow, error) {
+func (db Watch) RunningBackfills(ctx context.Context, limit int) ([]trip.BackfillRow, error) {
 	const query = selectBackfills + `
 		WHERE b.id IN (
 			SELECT id

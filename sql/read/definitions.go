@@ -70,7 +70,7 @@ type PlacedJob struct {
 // PlacedJobs calls read with each job that has a selector or handler and future due times, until
 // read has enough. It looks at the first `most` definitions; all is false if that bound has left
 // out jobs.
-func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (enough bool)) (all bool, err error) {
+func (db Checks) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (enough bool)) (all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name,
 			COALESCE(JSON_UNQUOTE(JSON_EXTRACT(v.definition, '$.selector')), ''),
@@ -97,7 +97,7 @@ func (db *DB) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (en
 
 // ZonesInUse lists the time zones of living jobs, with one job for each. It looks at the first
 // `most` definitions; all reports whether there are no more.
-func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
+func (db Checks) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone
 		FROM (
@@ -129,7 +129,7 @@ func (db *DB) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bo
 
 // LimitedJobs lists jobs whose commands have a limit that needs a cgroup. It looks at the first
 // most definitions; all reports whether there are no more, or limit jobs were found.
-func (db *DB) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
+func (db Checks) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, ''` + definedJobs + `
 			AND v.definition LIKE '%"limits"%' AND JSON_VALID(v.definition)
@@ -166,7 +166,7 @@ const (
 // failed, or none of them began. It stops when read has enough. It looks at the first `most`
 // definitions; all is false if that bound has left out jobs. It reads the runs of each job
 // separately: among the runs of all jobs, the runs of a nightly job would be far apart.
-func (db *DB) Spells(
+func (db Checks) Spells(
 	ctx context.Context, most int, read func(JobSpell) (enough bool, err error),
 ) (all bool, err error) {
 	const last = `COALESCE((
@@ -238,7 +238,7 @@ func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err 
 // AnyBegun reports whether a run of the job is executing, or one of its latest runs began in the
 // week before its last due time. While a long run executes, only due times that are skipped because
 // of it may have ended.
-func (db *DB) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
+func (db Checks) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	executing, err := db.executingOf(ctx, []int64{jobID})
 	if err != nil || executing[jobID] {
 		return executing[jobID], err
@@ -267,7 +267,7 @@ const stalledMost = 10_000
 // StalledWaits lists waiting runs whose job has no current run any more: job.running ended before
 // an instant. There should be none, because the transaction that ends a run also wakes the next
 // one.
-func (db *DB) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRun, error) {
+func (db Checks) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	const query = `
 		SELECT w.id, w.due, t.ended, w.job_id, a.name, j.name, ''
 		FROM (

@@ -31,7 +31,7 @@ func TestDefinitions(t *testing.T) {
 		9:  {"[{101 a 1 4 Asia/Tokyo} {1 a 0 5 UTC}]", false},
 		10: {"[{101 a 1 5 Asia/Tokyo} {1 a 0 5 UTC}]", true},
 	} {
-		list, all, err := f.db.ZonesInUse(t.Context(), most)
+		list, all, err := checks(f.db).ZonesInUse(t.Context(), most)
 		if got := fmt.Sprint(list); err != nil || got != want.zones || all != want.all {
 			t.Errorf("zones of %d: got %s, %v, %v; want %+v", most, got, all, err, want)
 		}
@@ -41,12 +41,12 @@ func TestDefinitions(t *testing.T) {
 		most, limit, jobs int
 		all               bool
 	}{{5, 9, 2, false}, {10, 9, 5, true}, {10, 3, 3, true}} {
-		list, all, err := f.db.LimitedJobs(t.Context(), c.most, c.limit)
+		list, all, err := checks(f.db).LimitedJobs(t.Context(), c.most, c.limit)
 		if err != nil || len(list) != c.jobs || all != c.all {
 			t.Errorf("%+v: got %d jobs, %v, %v", c, len(list), all, err)
 		}
 		placed := 0
-		all, err = f.db.PlacedJobs(t.Context(), c.most, func(j PlacedJob) bool { placed++; return placed == c.limit })
+		all, err = checks(f.db).PlacedJobs(t.Context(), c.most, func(j PlacedJob) bool { placed++; return placed == c.limit })
 		if err != nil || placed != c.jobs || all != c.all {
 			t.Errorf("%+v: got %d jobs with selectors, %v, %v", c, placed, all, err)
 		}

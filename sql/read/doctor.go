@@ -25,7 +25,7 @@ func (db *DB) namedJobs(ctx context.Context, what, query string, args ...any) ([
 }
 
 // BrokenJobs lists jobs whose due times cannot be computed, and the reasons.
-func (db *DB) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
+func (db Checks) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, j.error
 		FROM job j FORCE INDEX (broken)
@@ -36,7 +36,7 @@ func (db *DB) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
 }
 
 // JobsPausedBefore lists jobs that were paused before an instant, without an automatic end.
-func (db *DB) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
+func (db Checks) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, p.since, p.reason
 		FROM job_pause p FORCE INDEX (PRIMARY)
@@ -49,7 +49,7 @@ func (db *DB) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([
 }
 
 // JobsDueBehind lists jobs whose next due time is after an instant.
-func (db *DB) JobsDueBehind(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
+func (db Checks) JobsDueBehind(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, j.next_due, ''
 		FROM job j FORCE INDEX (claim)
@@ -69,7 +69,7 @@ type Herd struct {
 
 // Herds lists the seconds before an instant in which at least `least` jobs are due next, those with
 // the most jobs first.
-func (db *DB) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
+func (db Checks) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
 	const query = `
 		SELECT second * 1000000, jobs
 		FROM (
@@ -145,7 +145,7 @@ func (db *DB) ownedBefore(ctx context.Context) (string, error) {
 }
 
 // OrphanRuns lists runs of dead sessions that were to begin before an instant.
-func (db *DB) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, error) {
+func (db Checks) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	owned, err := db.ownedBefore(ctx)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (db *DB) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, er
 
 // UnbegunRuns lists runs that were to begin before an instant: idle runs that no node has claimed,
 // and prepared runs that their node does not start.
-func (db *DB) UnbegunRuns(ctx context.Context, before job.Micros) (idle, prepared []StuckRun, err error) {
+func (db Checks) UnbegunRuns(ctx context.Context, before job.Micros) (idle, prepared []StuckRun, err error) {
 	idle, err = db.stuck(ctx, "list late runs", "r.owner = 0 AND r.due_now < ?", "r.due_now", int64(before))
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +173,7 @@ func (db *DB) UnbegunRuns(ctx context.Context, before job.Micros) (idle, prepare
 }
 
 // LongRuns lists runs that began before an instant and still execute.
-func (db *DB) LongRuns(ctx context.Context, before job.Micros) ([]StuckRun, error) {
+func (db Checks) LongRuns(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	owned, err := db.ownedBefore(ctx)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func scanEnd(rows *sql.Rows) (e end, err error) {
 }
 
 // SpellOf returns the current spell of a job. It is empty if the job succeeded last.
-func (db *DB) SpellOf(ctx context.Context, jobID int64) (Spell, error) {
+func (db Checks) SpellOf(ctx context.Context, jobID int64) (Spell, error) {
 	ends, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, latestEnds, jobID, latestMost)
 	return spellOf(ends), err
 }

@@ -17,24 +17,24 @@ func TestDoctor(t *testing.T) {
 	stuck := func(r *StuckRun) int64 { return r.Run }
 
 	f.readsAtMost(40, "broken jobs", func() {
-		if got := ids(must(f.db.BrokenJobs(f.Context(), 3)), named); got != "6 509 1012" {
+		if got := ids(must(checks(f.db).BrokenJobs(f.Context(), 3)), named); got != "6 509 1012" {
 			f.Errorf("broken: got jobs %s", got)
 		}
 	})
 
 	f.readsAtMost(40, "jobs paused for long", func() {
-		if got := ids(must(f.db.JobsPausedBefore(f.Context(), 5, 2)), named); got != "5 406" {
+		if got := ids(must(checks(f.db).JobsPausedBefore(f.Context(), 5, 2)), named); got != "5 406" {
 			f.Errorf("paused: got jobs %s", got)
 		}
 	})
 
 	f.exec("UPDATE job SET next_due = 9000000000 + id WHERE id BETWEEN 10 AND 19")
-	if got := must(f.db.JobsDueBehind(f.Context(), 1000, 20)); len(got) != 10 || got[0].ID != 19 {
+	if got := must(checks(f.db).JobsDueBehind(f.Context(), 1000, 20)); len(got) != 10 || got[0].ID != 19 {
 		f.Errorf("due far ahead: got %v", got)
 	}
 
 	f.exec("UPDATE job SET next_due = id * 10000000 WHERE id > 20")
-	herds := must(f.db.Herds(f.Context(), 1<<60, 3, 5))
+	herds := must(checks(f.db).Herds(f.Context(), 1<<60, 3, 5))
 	if len(herds) != 2 || herds[0].Jobs != 11 || len(herds[0].Some) != 10 {
 		f.Errorf("herds: got %+v", herds)
 	}
@@ -43,24 +43,24 @@ func TestDoctor(t *testing.T) {
 	f.exec("UPDATE run SET state = 'prepared', started = 0 WHERE id = 10001")
 	f.exec("UPDATE run SET state = 'idle', owner = 0, started = 0 WHERE id = 10006")
 	late := epoch + 1<<40
-	if got := must(f.db.OrphanRuns(f.Context(), late)); len(got) != 19 || got[0].Text != "node-2" {
+	if got := must(checks(f.db).OrphanRuns(f.Context(), late)); len(got) != 19 || got[0].Text != "node-2" {
 		f.Errorf("orphans: got %v", got)
 	}
 
-	idle, prepared, err := f.db.UnbegunRuns(f.Context(), late)
+	idle, prepared, err := checks(f.db).UnbegunRuns(f.Context(), late)
 	if got := ids(idle, stuck) + ", " + ids(prepared, stuck); err != nil || got != "10006, 10001" {
 		f.Errorf("unbegun: got %s, %v", got, err)
 	}
 
 	f.readsAtMost(400, "long runs", func() {
-		if got := must(f.db.LongRuns(f.Context(), epoch+10_010_000)); len(got) == 0 || got[0].Run != 10_002 {
+		if got := must(checks(f.db).LongRuns(f.Context(), epoch+10_010_000)); len(got) == 0 || got[0].Run != 10_002 {
 			f.Errorf("long runs: got %v", got)
 		}
 	})
 
 	f.exec("UPDATE run SET outcome = 'failed' WHERE job_id = 2 AND id > 9900")
 	f.exec("UPDATE run SET outcome = 'skipped', reason_code = 'job_paused', reason = 'the job is paused' WHERE id = 9950")
-	s := must(f.db.SpellOf(f.Context(), 2))
+	s := must(checks(f.db).SpellOf(f.Context(), 2))
 	if got := fmt.Sprint(s.N, s.Unbegun); got != "10 false" {
 		f.Errorf("spell: got %s", got)
 	}
@@ -90,8 +90,8 @@ func TestBackfills(t *testing.T) {
 		ids(must(f.db.Backfills(f.Context(), 0, 2, nil, 2)), backfill), "; ",
 		ids(must(f.db.Backfills(f.Context(), 0, 0, []string{"rare"}, 2)), backfill), "; ",
 		ids(must(f.db.Backfills(f.Context(), 3, 0, nil, 2)), backfill), "; ",
-		ids(must(f.db.BackfillsAfter(f.Context(), 1, 5)), backfill), "; ",
-		ids(must(f.db.RunningBackfills(f.Context(), 5)), backfill))
+		ids(must(watch(f.db).BackfillsAfter(f.Context(), 1, 5)), backfill), "; ",
+		ids(must(watch(f.db).RunningBackfills(f.Context(), 5)), backfill))
 
 	if want := "3 2; 1; 3; 2; 2 3; 2"; got != want {
 		f.Errorf("got %s, want %s", got, want)

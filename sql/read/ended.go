@@ -32,7 +32,7 @@ const endingsAtOnce = 50
 
 // EndedAfter lists the endings with higher ids, until they hold at least `runs` runs or there are
 // no more. It does not split an ending.
-func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
+func (db Watch) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
 	const query = `
 		SELECT id, at, runs
 		FROM ending FORCE INDEX (PRIMARY)
@@ -63,7 +63,7 @@ func (db *DB) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, 
 }
 
 // EndedIn lists the endings in spans of ids.
-func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
+func (db Watch) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
 	var out []Ending
 	for _, s := range spans {
 		const query = `
@@ -83,7 +83,7 @@ func (db *DB) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error) {
 }
 
 // LastIDs returns the highest visible ids of endings and of the audit, or zero.
-func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
+func (db Watch) LastIDs(ctx context.Context) (ending, line int64, err error) {
 	const query = `
 		SELECT COALESCE((SELECT MAX(id) FROM ending), 0), COALESCE((SELECT MAX(id) FROM audit), 0)`
 	scan := func(rows *sql.Rows) (ids [2]int64, err error) {
@@ -99,7 +99,7 @@ func (db *DB) LastIDs(ctx context.Context) (ending, line int64, err error) {
 }
 
 // RunsOf reads the runs of endings, in order, without runs that retention has removed.
-func (db *DB) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
+func (db Watch) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
 	var ids []int64
 	for i := range endings {
 		for _, n := range endings[i].Runs {

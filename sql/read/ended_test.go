@@ -34,7 +34,7 @@ func (f *fixture) insertRuns(n int) (out []trip.Launch) {
 
 func (f *fixture) endings(after int64) (out string) {
 	f.Helper()
-	for _, e := range must(f.db.EndedAfter(f.Context(), after, 1000)) {
+	for _, e := range must(watch(f.db).EndedAfter(f.Context(), after, 1000)) {
 		for _, n := range e.Runs {
 			out += fmt.Sprintf("%d:%d:%s ", n.Run-1<<32, n.JobID, n.Outcome)
 		}
@@ -108,26 +108,26 @@ func TestFollowEnds(t *testing.T) {
 		})
 	}
 
-	last, _, err := f.db.LastIDs(f.Context())
+	last, _, err := watch(f.db).LastIDs(f.Context())
 	if err != nil || last != 120 {
 		f.Errorf("last id: got %d, %v", last, err)
 	}
 
 	f.readsAtMost(60, "what ended, the last few", func() {
-		if got := must(f.db.EndedAfter(f.Context(), 110, 1000)); len(got) != 10 {
+		if got := must(watch(f.db).EndedAfter(f.Context(), 110, 1000)); len(got) != 10 {
 			f.Errorf("got %d endings, want 10", len(got))
 		}
 	})
 
-	if got := must(f.db.EndedAfter(f.Context(), 0, 60)); len(got) != 60 {
+	if got := must(watch(f.db).EndedAfter(f.Context(), 0, 60)); len(got) != 60 {
 		f.Errorf("got %d endings, want 60", len(got))
 	}
 
-	spans := must(f.db.EndedIn(f.Context(), []sql.Span{{From: 3, To: 4}, {From: 118, To: 200}}))
+	spans := must(watch(f.db).EndedIn(f.Context(), []sql.Span{{From: 3, To: 4}, {From: 118, To: 200}}))
 	if got := fmt.Sprint(len(spans), spans[0].ID, spans[4].ID); got != "5 3 120" {
 		f.Errorf("spans: got %s", got)
 	}
-	if rows := must(f.db.RunsOf(f.Context(), spans)); len(rows) != 5 || rows[0].ID != l[2].Run {
+	if rows := must(watch(f.db).RunsOf(f.Context(), spans)); len(rows) != 5 || rows[0].ID != l[2].Run {
 		f.Errorf("runs of endings: got %d", len(rows))
 	}
 

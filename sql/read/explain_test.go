@@ -93,7 +93,7 @@ func TestAmounts(t *testing.T) {
 		}
 	})
 
-	if got := must(f.db.Attempting(f.Context(), 100)); len(got) != 38 {
+	if got := must(watch(f.db).Attempting(f.Context(), 100)); len(got) != 38 {
 		f.Errorf("got %d attempts, want 38", len(got))
 	}
 
@@ -103,11 +103,11 @@ func TestAmounts(t *testing.T) {
 		f.Errorf("late runs: got %d and %d", len(idle), len(more))
 	}
 
-	jobs := must(f.db.AlertJobs(f.Context(), []int64{1, 49}))
+	jobs := must(watch(f.db).AlertJobs(f.Context(), []int64{1, 49}))
 	if len(jobs) != 2 || jobs[1].Gone || !jobs[49].Gone || jobs[1].Labels["env"] != "prod" {
 		f.Errorf("jobs for alerts: got %+v", jobs)
 	}
-	if after := must(f.db.AlertJobsAfter(f.Context(), 47, 3)); fmt.Sprint(after[0].ID, after[1].ID) != "48 50" {
+	if after := must(watch(f.db).AlertJobsAfter(f.Context(), 47, 3)); fmt.Sprint(after[0].ID, after[1].ID) != "48 50" {
 		f.Errorf("jobs for alerts: got %+v", after)
 	}
 }
@@ -134,34 +134,34 @@ func TestRetention(t *testing.T) {
 	at := func(n int64) job.Micros { return epoch + job.Micros(n*1000) }
 
 	f.readsAtMost(300, "the latest 100 runs", func() {
-		if got := must(f.db.LastDues(f.Context(), 2, 100)); got != at(30_000-99*5) {
+		if got := must(retention(f.db).LastDues(f.Context(), 2, 100)); got != at(30_000-99*5) {
 			f.Errorf("latest 100 runs: got %v", got)
 		}
 	})
 
-	if got := must(f.db.LastDues(f.Context(), 2, 7000)); got != 0 {
+	if got := must(retention(f.db).LastDues(f.Context(), 2, 7000)); got != 0 {
 		f.Errorf("more runs than there are: got %v", got)
 	}
-	if got := must(f.db.LastBytes(f.Context(), 2, 1000)); got != at(30_000-100*5)+1 {
+	if got := must(retention(f.db).LastBytes(f.Context(), 2, 1000)); got != at(30_000-100*5)+1 {
 		f.Errorf("latest 1,000 bytes: got %v", got)
 	}
-	if got := must(f.db.LastBytes(f.Context(), 2, 100_000)); got != 0 {
+	if got := must(retention(f.db).LastBytes(f.Context(), 2, 100_000)); got != 0 {
 		f.Errorf("more bytes than there are: got %v", got)
 	}
 
 	cut := Cut{JobID: 2, Due: at(101), To: at(101), Ended: at(90), Failed: at(1)}
-	if got := must(f.db.LookAhead(f.Context(), cut)); got != cut.Due {
+	if got := must(retention(f.db).LookAhead(f.Context(), cut)); got != cut.Due {
 		f.Errorf("look ahead: got %v", got)
 	}
 
-	old := must(f.db.OldRuns(f.Context(), cut, 100))
+	old := must(retention(f.db).OldRuns(f.Context(), cut, 100))
 	// ended 2 ms after they were due; run 25 has failed
 	if len(old) != 16 || old[0].ID != 5 || old[15].ID != 85 {
 		f.Errorf("old runs: got %v", old)
 	}
 
 	cut.Failed = at(90)
-	old = must(f.db.OldRuns(f.Context(), cut, 100))
+	old = must(retention(f.db).OldRuns(f.Context(), cut, 100))
 	with := must(f.db.RunsWithOutput(f.Context(), []int64{25, 5}))
 	if len(with) != 2 || string(with[0].Output.Head) != "0123456789" {
 		f.Errorf("runs with output: got %+v", with)
@@ -188,7 +188,7 @@ func TestRetention(t *testing.T) {
 
 	f.exec(`UPDATE job_version SET definition = '{"keep":{"runs":5}}' WHERE job_id = 3`)
 	f.exec(`UPDATE job_version SET definition = '{"keep":{"runs":"x"}}' WHERE job_id = 4`)
-	kept := must(f.db.KeptJobs(f.Context(), 1, 3))
+	kept := must(retention(f.db).KeptJobs(f.Context(), 1, 3))
 	if len(kept) != 3 || kept[0].Oldest != at(90) || kept[1].Keep.Runs != 5 || kept[2].Oldest != 0 {
 		f.Errorf("kept jobs: got %+v", kept)
 	}

@@ -3,7 +3,7 @@ package read
 import "context"
 
 // LastBackfill returns the id of the latest backfill, or zero.
-func (db *DB) LastBackfill(ctx context.Context) (int64, error) {
+func (db Watch) LastBackfill(ctx context.Context) (int64, error) {
 	rows, err := db.Backfills(ctx, 0, 0, nil, 1)
 	if err != nil || len(rows) == 0 {
 		return 0, err

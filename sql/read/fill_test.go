@@ -38,6 +38,11 @@ func setUp(t *testing.T) *fixture {
 	return f
 }
 
+// The types of readers on a database of a test.
+func watch(db *DB) Watch         { return Watch{db} }
+func checks(db *DB) Checks       { return Checks{db} }
+func retention(db *DB) Retention { return Retention{db} }
+
 func (f *fixture) exec(statement string, args ...any) {
 	f.Helper()
 	if _, err := f.db.Raw().Exec(statement, args...); err != nil {

@@ -29,7 +29,7 @@ func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
 }
 
 // KeptJobs lists jobs with higher ids. It reads one run per job.
-func (db *DB) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
+func (db Retention) KeptJobs(ctx context.Context, after int64, limit int) ([]KeptJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.version,
 			IF(v.definition LIKE '%"keep"%' AND JSON_VALID(v.definition),
@@ -71,7 +71,7 @@ const LookMost = 10_000
 
 // LastDues returns the due time of the earliest among the latest ended runs of a job. runs is the
 // number of latest runs. If the job has fewer, it returns zero.
-func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
+func (db Retention) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
 	const query = `
 		SELECT due, request, attempt
 		FROM run FORCE INDEX (attempt)
@@ -101,7 +101,7 @@ func (db *DB) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros
 
 // LastBytes returns a due time: the runs of the job from then on together keep at most `most`
 // output. It returns zero if all its runs together do.
-func (db *DB) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
+func (db Retention) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
 	const query = `
 		SELECT due, SUM(output_kept)
 		FROM (
@@ -148,7 +148,7 @@ type Cut struct {
 
 // LookAhead returns the due time up to which the next LookMost runs of a cut extend. Many may
 // stay, such as failures with a longer retention.
-func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
+func (db Retention) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 	const query = `
 		SELECT due
 		FROM run FORCE INDEX (attempt)
@@ -165,7 +165,7 @@ func (db *DB) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 }
 
 // OldRuns lists the runs to remove that are due between From and To, earliest due first.
-func (db *DB) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, error) {
+func (db Retention) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, error) {
 	const query = `
 		SELECT id, due, outcome, output_kept > 0 OR exit_code >= 1000, output_kept > 65536
 		FROM run FORCE INDEX (attempt)

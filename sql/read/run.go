@@ -109,7 +109,7 @@ func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
 }
 
 // RunsInAnyState reads runs, whether they have begun and ended or not.
-func (db *DB) RunsInAnyState(ctx context.Context, ids []int64) (map[int64]Run, error) {
+func (db Watch) RunsInAnyState(ctx context.Context, ids []int64) (map[int64]Run, error) {
 	rows, err := runsByID(db.Reader(ctx), ids)
 	out := make(map[int64]Run, len(rows))
 	for id, r := range rows {

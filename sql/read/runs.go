@@ -10,9 +10,6 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// DB is a database as seen by users, alerts, metrics and the doctor.
-type DB struct{ *sql.DB }
-
 // RunFilter selects runs. Zero fields do not restrict.
 type RunFilter struct {
 	JobID   int64
