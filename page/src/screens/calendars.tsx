@@ -159,7 +159,7 @@ function CalendarActions({ calendar: c, reload }: { calendar: Calendar; reload: 
 function SaveDays({ calendar: c, wished, done }: { calendar: Calendar; wished: Map<string, boolean>; done: () => Promise<void> }) {
   const [note, setNote] = useState(''), [problem, setProblem] = useState<Problem>();
   const list = (closed: boolean) => [...wished].filter(([, is]) => is === closed).map(([date]) => date).sort().join(', ');
-  const closing = list(true), opening = list(false);
+  const closed = list(true), opened = list(false);
 
   const work = async () => {
     const close = closing();
@@ -175,8 +175,8 @@ function SaveDays({ calendar: c, wished, done }: { calendar: Calendar; wished: M
   return (
     <Dialog title={t('Save {job}?', { job: c.name })} close={closeDialog}>
       <div class="body">
-        {closing && <p><b>{t('Closed')}</b>: {closing}</p>}
-        {opening && <p><b>{t('Open')}</b>: {opening}</p>}
+        {closed && <p><b>{t('Closed')}</b>: {closed}</p>}
+        {opened && <p><b>{t('Open')}</b>: {opened}</p>}
         <Field id="note" label={t('Note')} hint={t('Such as the name of the holiday. It is shown wherever the day matters.')}>
           <input id="note" autoFocus maxLength={256} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
         </Field>
