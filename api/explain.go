@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"go-crontab/api/view"
@@ -275,7 +276,8 @@ func inWords(runs []read.Run) string {
 		text += fmt.Sprintf("It is one of %d due times from %s to %s that ended %s: %s.", r.Count, r.Due, r.Until,
 			r.Outcome, r.Reason)
 	case r.Started == 0:
-		text += fmt.Sprintf("It was not started; it ended %s: %s.", r.Outcome, r.Reason)
+		outcome := r.Outcome.String()
+		text += fmt.Sprintf("%s%s: %s.", strings.ToUpper(outcome[:1]), outcome[1:], r.Reason)
 	default:
 		text += fmt.Sprintf("It was started %s late on %s and ended %s after %s",
 			time.Duration(r.Lateness)*time.Microsecond, r.Node, r.Outcome,

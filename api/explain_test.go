@@ -35,7 +35,7 @@ func TestExplain(t *testing.T) {
 			yearly, "2026-03-29T02:30:00+02:00", false, "gap", "2026-03-29T03:00:00+02:00",
 		},
 		"a due time before its creation": {
-			yearly, "2025-03-29T02:30:00+01:00", true, "definition_is_younger", "was created later",
+			yearly, "2025-03-29T02:30:00+01:00", true, "definition_is_younger", "did not exist yet",
 		},
 		"a due time that lies ahead":    {yearly, "2090-03-29T02:30:00+02:00", true, "ahead", "in the future"},
 		"a run by hand":                 {yearly, byHand, false, "succeeded", "requested by hand. It was started"},

@@ -74,20 +74,20 @@ func (x *inquiry) makeSchedule() (err error) {
 	return err
 }
 
-// wasYounger answers that the job was created later, and when.
+// wasYounger answers that the job did not exist yet, and when it was created.
 func (x *inquiry) wasYounger() error {
 	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
 	if err != nil {
 		return err
 	}
 
-	by := ""
 	x.e.Created = &view.ChangeNote{At: x.j.Created.Time()}
+	created := "it was created"
 	if e != nil {
-		x.e.Created, by = viewOfChange(e), " by "+e.Who
+		x.e.Created, created = viewOfChange(e), e.Who+" created it"
 	}
 
-	x.say(causeEarlier, "The job was created later, at %s%s.", job.MicrosOf(x.e.Created.At), by)
+	x.say(causeEarlier, "This job did not exist yet: %s at %s.", created, job.MicrosOf(x.e.Created.At))
 	return nil
 }
 

@@ -109,7 +109,7 @@ func TestExplainTheDefinition(t *testing.T) {
 		},
 		"before the deleted was created": {
 			deleted, "2019-01-01T03:00:00Z", true, "definition_is_younger",
-			"created later, at 2020-01-01T00:00:00Z by bootstrap",
+			"bootstrap created it at 2020-01-01T00:00:00Z",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestExplainRecorded(t *testing.T) {
 		code          job.ReasonCode
 		reason, cause string
 	}{
-		{job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due x is still executing", "overlap"},
+		{job.Skipped, job.ReasonPreviousRunExecuting, "the run due x was still running", "overlap"},
 		{job.Skipped, job.ReasonQueueFull, "overlap: the queue is full", "overlap"},
 		{job.Skipped, job.ReasonAppPaused, "app a is paused by ann", "paused"},
 		{job.Skipped, job.ReasonJobPaused, "the job is paused", "paused"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,24 @@ func TestSlots(t *testing.T) {
 	if len(parts) != 2 || parts[0].text("total") != "31" || parts[0].text("states", "hole") != "1" || o.text("holes") != "1" ||
 		parts[1].text("states", "ahead") == "" || o.text("slots") != "" {
 		t.Errorf("counted: got %v", o)
+	}
+
+	// The due times of a paused job are no holes, each by itself and counted.
+	s.call("POST", "/api/v1/jobs/"+id+"/pause", object{}).want(200)
+	since := "/api/v1/stats/slots?job_id=" + id + "&from=" + at(time.Second) + "&to=" + at(90*time.Second)
+	for _, how := range []string{"", "&most=10&parts=1"} {
+		await(t, "a due time passes while the job is paused"+how, 15*time.Second, func() bool {
+			o = s.call("GET", since+how, nil).want(200).object().items("items")[0]
+			if buckets := o.items("buckets"); len(buckets) > 0 {
+				return buckets[0].text("states", "paused") != ""
+			}
+			return slices.ContainsFunc(o.items("slots"), func(slot object) bool {
+				return slot.text("state") == "paused" && slot.text("reason_code") == "job_paused"
+			})
+		})
+		if o.text("holes") != "0" {
+			t.Errorf("%s: got %v, want no hole", how, o)
+		}
 	}
 
 	if o := s.call("GET", "/api/v1/stats/slots?app=none&from="+at(0), nil).want(200).object(); len(o.items("items")) != 0 {

@@ -350,7 +350,7 @@ func (t *strip) unrecorded(now job.Micros) func(due job.Micros) view.Slot {
 			s.State = view.SlotAhead
 		case cursor == 0 || due < cursor:
 		case reason != "":
-			s.Reason = string(reason)
+			s.State, s.Reason = view.SlotPaused, string(reason)
 		default:
 			s.State = view.SlotWaiting
 		}
@@ -480,10 +480,14 @@ func (t *strip) addUnrecorded(b *view.SlotBucket, recorded map[bool]int64, now j
 	}
 
 	// Due times from the cursor on are the last of the bucket.
-	if cursor := t.cursor(); cursor != 0 && t.paused(now) == "" {
-		waiting := min(missing, t.count(laterOf(b.From, cursor.Time()), passed))
-		add(view.SlotWaiting, waiting)
-		missing -= waiting
+	if cursor := t.cursor(); cursor != 0 {
+		state := view.SlotWaiting
+		if t.paused(now) != "" {
+			state = view.SlotPaused
+		}
+		n := min(missing, t.count(laterOf(b.From, cursor.Time()), passed))
+		add(state, n)
+		missing -= n
 	}
 	add(view.SlotHole, missing)
 }

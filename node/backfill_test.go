@@ -179,7 +179,7 @@ func TestBackfillTakesTurns(t *testing.T) {
 		// Its turn came at a moment when no run of the backfill was planned.
 		overtook := func(o read.Run) bool {
 			return o.Request == 0 && o.Due > r.Due &&
-				(strings.Contains(r.Reason.Text, "the run due "+o.Due.String()+" is still executing") ||
+				(strings.Contains(r.Reason.Text, "the run due "+o.Due.String()+" was still running") ||
 					strings.Contains(r.Reason.Text, "another due time is already waiting"))
 		}
 		// The one before it had its turn only after this one was due, on a busy machine.

@@ -51,3 +51,42 @@ func TestProblemsAreSaidInChinese(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsOfTheAPIAreSaid holds that the console has words for each type of a problem, and for all that the audit names.
+func TestWordsOfTheAPIAreSaid(t *testing.T) {
+	t.Parallel()
+	problems := tableOf(t, "export const problems: Record<string, [title: string, advice: string]> = {", "\n};")
+	for _, m := range wordsIn(t, "../api/problem.go", `= kind\{("[a-z-]+"),`) {
+		if !regexp.MustCompile(`(?m)^  '?` + m + `'?: \[`).MatchString(problems) {
+			t.Errorf("page/src/zh-server.ts has nothing for the problem %s", m)
+		}
+	}
+
+	said, err := os.ReadFile("src/parts/audit.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range wordsIn(t, "../api/audit.go", `(?s)audit(?:Kinds|Actions) += \[\]string\{(.+?)\}`) {
+		if !regexp.MustCompile(`\b` + m + `: '`).Match(said) {
+			t.Errorf("page/src/parts/audit.ts has no word for %s", m)
+		}
+	}
+}
+
+// wordsIn returns the quoted words in the places of a source file that a pattern finds.
+func wordsIn(t *testing.T, file, places string) (words []string) {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range regexp.MustCompile(places).FindAllStringSubmatch(string(source), -1) {
+		for _, m := range regexp.MustCompile(`"([a-z_-]+)"`).FindAllStringSubmatch(place[1], -1) {
+			words = append(words, m[1])
+		}
+	}
+	if len(words) < 20 {
+		t.Fatalf("%s has only %d words", file, len(words))
+	}
+	return words
+}

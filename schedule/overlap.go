@@ -33,10 +33,10 @@ func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	case r.Attempt > 1, catchesUp(r, j.def.Spec, now):
 		return j.waits(r, now)
 	case t.Kind != trip.Backfill && t.State == trip.Executing:
-		return refusal(job.Skipped, job.ReasonPreviousRunExecuting, "overlap: the run due %s is still executing", t.Due)
+		return refusal(job.Skipped, job.ReasonPreviousRunExecuting, "the run due %s was still running", t.Due)
 	case t.Kind != trip.Backfill:
 		return refusal(job.Skipped, job.ReasonPreviousRunWaiting,
-			"overlap: the run due %s is still waiting to start", t.Due)
+			"the run due %s was still waiting to start", t.Due)
 	case j.queued > 0:
 		return refusal(job.Skipped, job.ReasonBackfillRunAhead,
 			"overlap: another due time is already waiting for a backfill run to end")

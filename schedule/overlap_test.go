@@ -75,13 +75,13 @@ func TestOverlapPolicies(t *testing.T) {
 	}{
 		"nothing executes": {skip, run, jobScene{}, "start"},
 		"skip, and a run executes": {skip, run, jobScene{turn: &executing},
-			"refuse skipped, previous_run_executing: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
+			"refuse skipped, previous_run_executing: the run due 2026-11-02T12:01:20Z was still running"},
 		"skip, and a woken run comes first": {skip, run, jobScene{turn: &woken},
-			"refuse skipped, previous_run_waiting: overlap: the run due 2026-11-02T12:01:20Z is still waiting to start"},
+			"refuse skipped, previous_run_waiting: the run due 2026-11-02T12:01:20Z was still waiting to start"},
 		"skip, and an earlier one waits for a slot": {skip, run, jobScene{turn: &queuing},
-			"refuse skipped, previous_run_waiting: overlap: the run due 2026-11-02T12:01:20Z is still waiting to start"},
+			"refuse skipped, previous_run_waiting: the run due 2026-11-02T12:01:20Z was still waiting to start"},
 		"skip, a run by hand does as a due time does": {skip, manual, jobScene{turn: &executing},
-			"refuse skipped, previous_run_executing: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
+			"refuse skipped, previous_run_executing: the run due 2026-11-02T12:01:20Z was still running"},
 		"skip, but a retry waits":                         {skip, retry, jobScene{turn: &executing}, "wait for 1"},
 		"skip, but a backfill waits":                      {skip, backfill, jobScene{turn: &executing}, "wait for 1"},
 		"skip, and one due time waits for a backfill":     {skip, run, jobScene{turn: &filling}, "wait for 1"},
@@ -108,7 +108,7 @@ func TestOverlapPolicies(t *testing.T) {
 		"allow":                                           {allow, run, jobScene{turn: &executing}, "start"},
 		"crowded, and nothing of the time before is left": {skip, run, jobScene{Job: trip.Job{Crowded: true}}, "start, alone"},
 		"crowded, and another one executes": {skip, run, jobScene{Job: trip.Job{Crowded: true}, turn: &executing},
-			"refuse skipped, previous_run_executing: overlap: the run due 2026-11-02T12:01:20Z is still executing"},
+			"refuse skipped, previous_run_executing: the run due 2026-11-02T12:01:20Z was still running"},
 		"a paused job, and it was the turn of the run": {skip, run, jobScene{Job: trip.Job{Paused: true, Running: 9}}, "refuse skipped, job_paused: the job is paused, passes"},
 	} {
 		t.Run(name, func(t *testing.T) {

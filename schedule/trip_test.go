@@ -296,7 +296,7 @@ func TestOverlapSkips(t *testing.T) {
 	c.finish(2, "j")
 	c.want("after its end", m.starts(6), "free@6", "j@6")
 	skipped := c.rows("SELECT CONCAT_WS(' ', (due - ?) / 1000000, outcome, final, reason) FROM run WHERE outcome = 'skipped'", int64(t0))
-	if len(skipped) != 1 || !strings.HasPrefix(skipped[0], "4.0000 skipped 1 overlap: the run due ") {
+	if len(skipped) != 1 || !strings.HasPrefix(skipped[0], "4.0000 skipped 1 the run due ") {
 		t.Errorf("skipped: got %q", skipped)
 	}
 }

@@ -37,13 +37,14 @@ const (
 	SlotAhead   SlotState = "ahead"   // it has not come yet
 	SlotRunning SlotState = "running" // it executes
 	SlotWaiting SlotState = "waiting" // it has passed, and its run has not begun
+	SlotPaused  SlotState = "paused"  // it has passed, and its run does not begin because the job is paused
 	SlotHole    SlotState = "hole"    // it has passed, and there is no record of it
 )
 
 // Slot is a due time and what became of it.
 type Slot struct {
 	Due     time.Time   `json:"due" doc:"The due time. 'GET /api/v1/jobs/{id}/explain' explains it."`
-	State   SlotState   `json:"state" enum:"succeeded,failed,timed_out,killed,lost,skipped,missed,superseded,running,waiting,ahead,hole" doc:"What became of it: the outcome of its last attempt; 'running', 'waiting' or 'ahead' before that; and 'hole' if it has passed and there is no record of it."`
+	State   SlotState   `json:"state" enum:"succeeded,failed,timed_out,killed,lost,skipped,missed,superseded,running,waiting,paused,ahead,hole" doc:"What became of it: the outcome of its last attempt; 'running', 'waiting', 'paused' or 'ahead' before that; and 'hole' if it has passed and there is no record of it."`
 	RunID   string      `json:"run_id,omitempty" doc:"The id of its last attempt."`
 	Attempt int         `json:"attempt,omitempty" doc:"The number of that attempt."`
 	Node    string      `json:"node,omitempty" doc:"The node that executed it."`

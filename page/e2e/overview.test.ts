@@ -73,7 +73,7 @@ test('the list shows the health of each job, the worst first, and asks for rows 
   await context.close();
 });
 
-test('a hole in the strip of scheduled times says why, and nothing is typed', limit, async () => {
+test('the strip of scheduled times says why a paused job did not run, and nothing is typed', limit, async () => {
   const { page, wrong, context } = await someone();
   const j = await cluster.job({ name: 'ticking', app: 'night', every: '5s', command: 'true' });
   await until('it ran', async () => (await cluster.api('GET', `/api/v1/runs?job_id=${j.id}&outcome=succeeded`)).items.length > 0);
@@ -83,7 +83,7 @@ test('a hole in the strip of scheduled times says why, and nothing is typed', li
   await go(`/timeline/slots?from=${from}&to=${to}&app=night`, page); // as a click on a part of a longer range does
   const strip = page.getByRole('group', { name: 'Scheduled times of ticking' });
   await strip.getByRole('button', { name: /succeeded/ }).first().waitFor();
-  await strip.getByRole('button', { name: /no record/ }).last().click();
+  await strip.getByRole('button', { name: /paused/ }).last().click();
   await page.getByRole('dialog').getByText('paused', { exact: false }).first().waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
   await strip.getByRole('button', { name: /succeeded/ }).first().click();

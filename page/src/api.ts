@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { lang } from './i18n';
+import { lang, t } from './i18n';
 import type { Cluster, Me, Page, Message as Sentence } from './types';
 
 /** What is wrong with a field. */
@@ -19,6 +19,9 @@ export class Problem extends Error {
     super(detail || title);
   }
 }
+
+/** What anything that was thrown is shown as. */
+export const asProblem = (err: unknown) => (err instanceof Problem ? err : new Problem(t('Something went wrong on this page'), String((err as Error)?.message ?? err), 1));
 
 export const noResponse = () => new Problem('No response', `${location.host} is not responding.`, 0);
 
@@ -124,7 +127,10 @@ export async function reloadIfReachable() {
 /** Has the browser save what a path answers. A link cannot do it: it does not send the key of the sign-in. */
 export async function download(path: string, name: string) {
   const login = credentials();
-  const response = await fetch(path, { headers: { 'Accept-Language': lang.value, ...login }, credentials: 'same-origin' });
+  const response = await fetch(path, { headers: { 'Accept-Language': lang.value, ...login }, credentials: 'same-origin' }).catch(() => {
+    unreachable.value = true;
+    throw noResponse();
+  });
   if (!response.ok) {
     if (response.status === 401) dropSignIn(login[loginHeader]);
     throw problemOf(response, await response.text());

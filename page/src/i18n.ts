@@ -70,6 +70,7 @@ const ones: Partial<Record<Text, string>> = {
   '{n} jobs with these names already exist': '1 job with this name already exists',
   'Replace them': 'Replace it',
   'If they are different jobs, import into another app.': 'If it is a different job, import into another app.',
+  '{n} times in a row': 'once',
   '{n} objects created or changed': '1 object created or changed',
   '{n} runs were deleted so far': '1 run was deleted so far',
   'Too many jobs to count. {n} jobs are not included.': 'Too many jobs to count. 1 job is not included.',
@@ -138,7 +139,7 @@ export function alertSaid(text: string): string {
 export const explained = (cause: string, answer: string) => (lang.value === 'zh' && server?.causes[cause]) || answer;
 /** A problem, by its type: its title and what it says, undefined in English. */
 export function problemSaid(type: string): [title: string, advice: string] | undefined {
-  return lang.value === 'zh' ? server?.problems[type.replace('urn:go-crontab:problem:', '')] : undefined;
+  return lang.value === 'zh' ? server?.problems[(type ?? '').replace('urn:go-crontab:problem:', '')] : undefined;
 }
 /** What doctor found, by its code, or by its check. Undefined in English. */
 export const findingSaid = (f: { check: string; code?: string }): string | undefined => (lang.value === 'zh' ? server?.findings[f.code ?? ''] ?? server?.checks[f.check]?.[1] : undefined);

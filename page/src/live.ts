@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { all as pages, call, get, me, Problem, unreachable, type Answer } from './api';
+import { all as pages, asProblem, call, get, me, unreachable, type Problem, type Answer } from './api';
 import { openStream } from './stream';
 import type { Page } from './types';
 
@@ -117,7 +117,7 @@ export function useGet<T>(path: string | null, o: Asking = {}): Asked<T> {
       if (c.path === asked && !stop.signal.aborted) set({ path: asked, data, etag });
     } catch (err) {
       if (c.path === asked && !stop.signal.aborted) {
-        set((s) => ({ path: asked, data: s.path === asked ? s.data : undefined, etag: s.etag, problem: err as Problem }));
+        set((s) => ({ path: asked, data: s.path === asked ? s.data : undefined, etag: s.etag, problem: asProblem(err) }));
       }
     }
     if (c.stop !== stop) return;

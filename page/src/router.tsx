@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 
 /** Where we are. The page's state that is worth keeping (filters, tabs) stands in the address. */
 export const here = signal({ path: location.pathname, search: new URLSearchParams(location.search) });
@@ -47,6 +48,13 @@ export function setQuery(values: Record<string, string | undefined>) {
   go(here.value.path + (text && '?' + text), 'replace');
 }
 
+/** A value of the query that must be one of some words. Another one counts as none, and is taken out of the address. */
+export function useOneOf<T extends string>(name: string, known: readonly T[]): T | '' {
+  const value = here.value.search.get(name), is = known.find((k) => k === value);
+  useEffect(() => { if (value && !is) setQuery({ [name]: undefined }); }, [value]);
+  return is ?? '';
+}
+
 let shown = location.pathname + location.search;
 addEventListener('popstate', () => {
   if (location.pathname !== here.value.path && guard && !guard()) {
@@ -57,6 +65,17 @@ addEventListener('popstate', () => {
   scrollBack(history.state?.y ?? 0);
 });
 here.subscribe(() => { shown = location.pathname + location.search; });
+
+/** Calls f when somebody goes back or forward, which on a phone is how to close what lies over a screen. */
+export function useBack(f: (() => void) | undefined) {
+  const latest = useRef(f);
+  latest.current = f;
+  useEffect(() => {
+    const back = () => latest.current?.();
+    addEventListener('popstate', back);
+    return () => removeEventListener('popstate', back);
+  }, []);
+}
 
 /** A link within the page. Other keys and buttons do with it what browsers do with links. */
 export function Link({ to, children, onClick, ...rest }: { to: string; children?: ComponentChildren } & Omit<JSX.IntrinsicElements['a'], 'href' | 'onClick'> & { onClick?: () => void }) {

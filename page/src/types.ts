@@ -1208,7 +1208,7 @@ export type Size = string;
 
 export interface Slot {
   due: string;
-  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'ahead' | 'hole';
+  state: 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded' | 'running' | 'waiting' | 'paused' | 'ahead' | 'hole';
   run_id?: string;
   attempt?: number;
   node?: string;

@@ -32,6 +32,7 @@ export const problems: Record<string, [title: string, advice: string]> = {
   'no-session': ['此节点暂时不能修改', '它正在启动、排空或与数据库失去联系。请稍后再试，或换一个节点。'],
   'unknown-outcome': ['修改是否生效尚不清楚', '数据库没有给出结果，请查看当前状态后再决定。'],
   'no-stream': ['此节点不再打开新的事件流', '页面会定时刷新。'],
+  busy: ['此节点繁忙', '请稍后再试，或换一个节点。'],
   unavailable: ['数据库没有响应', '没有改动任何内容，请稍后再试。'],
 };
 
@@ -90,8 +91,8 @@ export const reasons: Record<string, Patterns> = {
   handler_missing: [[/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'], [none, '此节点没有注册该 Go 函数']],
   executor_missing: [[none, '此节点不运行这类任务']],
 
-  previous_run_executing: [[/^overlap: the run due (\S+) is still executing$/, '重叠：计划时间为 $1 的运行仍在执行'], [none, '重叠：上一次运行仍在执行']],
-  previous_run_waiting: [[/^overlap: the run due (\S+) is still waiting to start$/, '重叠：计划时间为 $1 的运行仍在等待启动'], [none, '重叠：上一次运行仍在等待启动']],
+  previous_run_executing: [[/^(?:overlap: )?the run due (\S+) (?:is still executing|was still running)$/, '重叠：计划时间为 $1 的运行仍在执行'], [none, '重叠：上一次运行仍在执行']],
+  previous_run_waiting: [[/^(?:overlap: )?the run due (\S+) (?:is|was) still waiting to start$/, '重叠：计划时间为 $1 的运行仍在等待启动'], [none, '重叠：上一次运行仍在等待启动']],
   backfill_run_ahead: [[/^overlap: another due time is already waiting for a backfill run to end$/, '重叠：已有另一个计划时间在等待补跑的运行结束']],
   queue_full: [[/^overlap: the queue is full, (\d+) due times? (?:is|are) already waiting$/, '重叠：队列已满，已有 $1 个计划时间在等待'], [none, '重叠：队列已满']],
   group_full: [[/^group (.+) has no free slot, (\d+) due times? (?:is|are) already waiting$/, '分组 $1 没有空闲槽位，已有 $2 个计划时间在等待'], [none, '分组没有空闲槽位']],

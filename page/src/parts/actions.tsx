@@ -3,10 +3,10 @@ import { call, get, may, now, onceKey, post, Problem, query } from '../api';
 import { sentence, t } from '../i18n';
 import { tell, useGet } from '../live';
 import { go, here } from '../router';
-import { brief, ms, range } from '../time';
+import { brief, coarse, milliseconds, ms, range, zoneShown } from '../time';
 import type { Job, Page, Pause, Rerun, Run } from '../types';
 import type { ComponentChildren } from 'preact';
-import { ask, Button, Choice, closeDialog, Dialog, Field, Loading, Notice, ProblemBox, Said, say, show } from './basic';
+import { ask, Button, Choice, closeDialog, closing, Dialog, Field, Loading, Notice, ProblemBox, Said, say, show } from './basic';
 
 // What can be done to jobs, with the questions that come first.
 
@@ -53,7 +53,8 @@ async function runOf(j: Job, which: Parameters<typeof query>[0], request: string
 
 /** Asks, and starts the due time of a run once more, or each of the range that a record counts: a backfill of just that. */
 export function runDueAgain(r: Run, j: Job, key = onceKey()) {
-  const n = r.count ?? 1, path = here.value.path, at = n > 1 && r.until ? range(r.due, r.until, j.timezone).join(' – ') : brief(r.due, j.timezone);
+  const n = r.count ?? 1, path = here.value.path, when = n > 1 && r.until ? range(r.due, r.until, j.timezone).join(' – ') : brief(r.due, j.timezone);
+  const at = j.timezone && j.timezone !== zoneShown() ? `${when} ${j.timezone}` : when;
   const follow = async (backfill: string) => {
     const run = n > 1 ? undefined : await runOf(j, { trigger: 'backfill', from: r.due, to: new Date(ms(r.due) + 1).toISOString() }, backfill).catch(() => undefined);
     if (here.value.path === path) go(run ? `/runs/${run.id}` : `/jobs/${j.id}/backfills`);
@@ -94,6 +95,7 @@ function PauseDialog({ title, path, done, text }: { title: string; path: string 
   const [own, setOwn] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const work = async () => {
+    const close = closing();
     setProblem(undefined);
     try {
       const body = { ...(reason.trim() && { reason: reason.trim() }), ...(until && { until }) };
@@ -103,7 +105,7 @@ function PauseDialog({ title, path, done, text }: { title: string; path: string 
         for (const p of path) answers.push(await post(p, body)); // again does no harm, if one of them fails
         done(answers);
       }
-      closeDialog();
+      close();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   const error = (field: string) => problem?.errors.find((e) => e.field === field);
@@ -118,7 +120,7 @@ function PauseDialog({ title, path, done, text }: { title: string; path: string 
         <div class="field">
           <span class="label">{t('Until')}</span>
           <Choice label={t('Until')} value={own ? 'own' : until} set={(v) => { setOwn(v === 'own'); setUntil(v === 'own' ? '90m' : v); }}
-            options={[{ value: '', text: t('resumed by hand') }, { value: '1h', text: '1 h' }, { value: '4h', text: '4 h' }, { value: '24h', text: '24 h' }, { value: 'own', text: t('custom') }]} />
+            options={[{ value: '', text: t('resumed by hand') }, ...['1h', '4h', '24h'].map((value) => ({ value, text: coarse(milliseconds(value)!) })), { value: 'own', text: t('custom') }]} />
           {own && <input aria-label={t('Until')} class={error('until') ? 'wrong' : ''} value={until} onInput={(e) => setUntil(e.currentTarget.value)} placeholder="90m, 2027-01-31T09:00:00Z" />}
           {error('until') && <p class="error"><Said text={error('until')!} /></p>}
         </div>
@@ -163,7 +165,8 @@ const appPath = (app: string) => `/api/v1/apps/${encodeURIComponent(app)}`;
 function AppNow({ app }: { app: string }) {
   const jobs = useGet<Page<Job>>(`/api/v1/jobs${query({ app, limit: 200 })}`, { every: 0 });
   const runs = useGet<Page<Run>>(`/api/v1/runs${query({ app, state: 'running', limit: 20 })}`, { every: 0 });
-  if (!jobs.data || !runs.data) return jobs.problem ? <ProblemBox problem={jobs.problem} /> : <Loading rows={2} />;
+  const problem = jobs.problem ?? runs.problem;
+  if (!jobs.data || !runs.data) return problem ? <ProblemBox problem={problem} /> : <Loading rows={2} />;
 
   const count = `${jobs.data.items.length}${jobs.data.next ? '+' : ''}`, running = [...new Set(runs.data.items.map((r) => r.job))];
   return (
@@ -225,6 +228,7 @@ function RerunDialog({ filter, done }: { filter: RerunFilter; done?: () => void 
   useEffect(() => { post<Rerun>(path(true)).then(setWould, setProblem); }, []);
 
   const work = async () => {
+    const close = closing();
     setProblem(undefined);
     let started = 0, refused = 0, cursor: string | undefined = '';
     try {
@@ -235,7 +239,7 @@ function RerunDialog({ filter, done }: { filter: RerunFilter; done?: () => void 
         refused += r.refused;
         cursor = r.next;
       }
-      closeDialog();
+      close();
       say(t('{n} runs started again', { n: started }) + (refused ? `, ${t('{n} refused', { n: refused })}` : ''), started === 0);
       done?.();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }

@@ -2,10 +2,9 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api';
 import { t } from '../i18n';
-import type { Job, Page } from '../types';
+import type { Page } from '../types';
 
-// The choice of an app. Nothing lists all apps there are, so it offers those of the first jobs and those that were met so far,
-// and takes any name.
+// The choice of an app. It offers the apps there are, and takes any name.
 
 const met = signal<string[]>([]);
 
@@ -15,10 +14,19 @@ export function learnApps(of: { app: string }[]) {
   if (all.size > met.peek().length) met.value = [...all].sort();
 }
 
+let asked = false;
+/** Asks for all apps, once. */
+export function askApps() {
+  if (asked) return;
+  asked = true;
+  get<Page<{ name: string }>>('/api/v1/apps').then((p) => learnApps(p.items.map(({ name }) => ({ app: name }))), () => { asked = false; });
+}
+export const apps = () => met.value;
+
 export function AppField({ value, set }: { value: string; set: (app: string | undefined) => void }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  useEffect(() => { if (!met.peek().length) get<Page<Job>>('/api/v1/jobs?limit=200').then((p) => learnApps(p.items), () => undefined); }, []);
+  useEffect(askApps, []);
   const take = (v: string) => { if (v.trim() !== value) set(v.trim() || undefined); };
   useEffect(() => { if (text && text !== value && met.value.includes(text)) take(text); }, [met.value]); // it was typed before the list was there
   return (

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { now, Problem } from '../api';
 import { lang, problemSaid, reasonSaid, sentence, t, waitSaid, type Text } from '../i18n';
 import { second } from '../live';
-import { Link } from '../router';
+import { Link, useBack } from '../router';
 import { brief, coarse, inZone, milliseconds, ms, offsetOf, range, stamp, weekday, zoneShown } from '../time';
 import type { Health, Job, LastRun, Outcome, Run, Message as Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
@@ -78,13 +78,13 @@ export const problemDetail = (p: Problem) => {
 };
 
 /** A text of the server in the language that is shown; where that is another one, what the server wrote stands below. */
-export function Said<T extends string | Sentence>({ text, by }: { text: T; by?: (text: T) => string }) {
+export function Said<T extends string | Sentence>({ text, by, zone }: { text: T; by?: (text: T) => string; zone?: string }) {
   const was = typeof text === 'string' ? text : text.message, is = by ? by(text) : typeof text === 'string' ? text : sentence(text);
-  return <><bdi>{inZone(is)}</bdi>{is !== was && <span class="original" lang="en"><bdi>{inZone(was)}</bdi></span>}</>;
+  return <><bdi>{inZone(is, zone)}</bdi>{is !== was && <span class="original" lang="en"><bdi>{inZone(was, zone)}</bdi></span>}</>;
 }
 
 /** Why a run ended as it did. */
-export const Reason = ({ run }: { run: Run }) => <Said text={run.reason ?? ''} by={(text) => reasonSaid(text, run.reason_code)} />;
+export const Reason = ({ run, zone }: { run: Run; zone?: string }) => <Said text={run.reason ?? ''} zone={zone} by={(text) => reasonSaid(text, run.reason_code)} />;
 
 /** What went wrong, in the words of the server, and a way to try again. */
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => unknown }) {
@@ -145,7 +145,7 @@ function showCurrent(strip: HTMLElement | null) {
 
 export function Tabs({ items, current }: { items: { id: string; to: string; text: string; count?: number }[]; current: string }) {
   return (
-    <nav class="tabs" ref={showCurrent}>
+    <nav class="tabs" aria-label={t('Tabs')} ref={showCurrent}>
       {items.map((x) => (
         <Link key={x.id} to={x.to} aria-current={x.id === current ? 'page' : undefined}>{x.text}{x.count ? <span class="count">{x.count}</span> : null}</Link>
       ))}
@@ -275,8 +275,14 @@ export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 't
 // Fields.
 
 export function Field({ label, hint, error, children, wide, id }: { label: string; hint?: ComponentChildren; error?: string | Sentence; children: ComponentChildren; wide?: boolean; id: string }) {
+  const ref = useRef<HTMLDivElement>(null), said = error ? `${id}-error` : hint ? `${id}-hint` : '';
+  useEffect(() => { // who does not see the field hears the same of it
+    const input = ref.current!.querySelector(`[id="${id}"]`);
+    input?.setAttribute('aria-invalid', String(!!error));
+    if (said) input?.setAttribute('aria-describedby', said); else input?.removeAttribute('aria-describedby');
+  });
   return (
-    <div class={`field ${wide ? 'wide' : ''} ${error ? 'wrong' : ''}`}>
+    <div ref={ref} class={`field ${wide ? 'wide' : ''} ${error ? 'wrong' : ''}`}>
       <label for={id}>{label}</label>
       {children}
       {error ? <p class="error" id={id + '-error'}><Said text={error} /></p> : hint ? <p class="hint" id={id + '-hint'}>{hint}</p> : null}
@@ -322,6 +328,7 @@ export function Dialog({ title, close, children, wide, precious }: { title: stri
     layers.value = [...layers.value, layer];
     return () => { there.current = false; layers.value = layers.value.filter((l) => l !== layer); d.close(); back?.focus?.(); };
   }, []);
+  useBack(precious ? undefined : close);
   // Esc pressed again closes it whatever we say to the first one.
   const closed = () => { if (!there.current) return; if (close) close(); else ref.current?.showModal(); };
   return (
@@ -339,6 +346,11 @@ export function Dialog({ title, close, children, wide, precious }: { title: stri
 /** What is shown over the page, at most one at a time. */
 export const dialog = signal<(() => JSX.Element) | null>(null);
 export const closeDialog = () => { dialog.value = null; };
+/** Returns what closes the dialog that is open now, and no later one: before an answer comes, somebody may have opened another. */
+export function closing() {
+  const mine = dialog.peek();
+  return () => { if (dialog.peek() === mine) closeDialog(); };
+}
 export const show = (f: () => JSX.Element) => { dialog.value = f; };
 
 interface Question { title: string; text?: ComponentChildren; button: string; danger?: boolean; work: () => unknown; instead?: (problem: Problem) => ComponentChildren }
@@ -349,7 +361,8 @@ export function ask(o: Question) {
 function Asking({ title, text, button, danger, work, instead }: Question) {
   const [problem, setProblem] = useState<Problem>();
   const run = async () => {
-    try { await work(); closeDialog(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    const close = closing();
+    try { await work(); close(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={title} close={closeDialog}>

@@ -39,7 +39,7 @@ export function followKeys() {
 
 /** Moves the focus to the link of the next row, or of the one before it. Without a focus it begins at the first that can be seen. */
 function step(by: 1 | -1) {
-  const links = [...document.querySelectorAll<HTMLElement>('main .rows .jobrow, main tbody tr')].map((row) => ({ row, link: row.querySelector<HTMLElement>('a') })).filter((x) => x.link && x.row.offsetParent);
+  const links = [...document.querySelectorAll<HTMLElement>('main .rows .jobrow, main tbody tr, main ol.slots > li')].map((row) => ({ row, link: row.querySelector<HTMLElement>('a, button') })).filter((x) => x.link && x.row.offsetParent);
   const at = links.findIndex((x) => x.row.contains(document.activeElement));
   const next = at >= 0 ? links[at + by] : links.find((x) => x.row.getBoundingClientRect().top >= 0);
   next?.link!.focus();

@@ -3,17 +3,17 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, may, mayAnywhere, now, query } from '../api';
 import { choose, lang, t, type Text } from '../i18n';
 import { following, setFollowing } from '../live';
-import { go } from '../router';
+import { go, useBack } from '../router';
 import { flipTheme } from '../theme';
 import type { Job, Page, Run } from '../types';
 import { askPause, killRun, pauseJob, resume, runNow } from './actions';
 import { closeDialog, complain, say, show } from './basic';
 import { Icon, type IconName } from './icon';
-import { isoOf } from './presets';
+import { isoOf } from './ranges';
 
 // Search, and the doing of things: pages, jobs by a few letters of their names, and verbs with a job ("run build").
 
-interface Choice { icon: IconName; text: string; more?: string; do: () => unknown }
+interface Choice { key?: string; icon: IconName; text: string; more?: string; do: () => unknown }
 
 export const openPalette = () => show(() => <Palette />);
 
@@ -126,13 +126,13 @@ function useRunning(wanted: boolean): Run[] {
 }
 
 function Palette() {
-  const [text, setText] = useState(''), [at, setAt] = useState(0);
+  const [text, setText] = useState(''), [chosen, choose] = useState<string>();
   const word = text.trim().toLowerCase(), said = verbsIn(word);
   const { jobs, recent } = useFound(said.verbs.length && said.rest ? said.rest : word), running = useRunning(said.verbs.includes('kill'));
   const open = (j: Job, icon: IconName): Choice => ({ icon, text: j.name, more: j.app, do: () => go(`/jobs/${j.id}`) });
 
   const commanded = said.verbs.flatMap((v): Choice[] => {
-    if (v === 'kill') return nearest(running.filter((r) => may('operator', r.app)), said.rest, (r) => `${r.app}/${r.job}`).slice(0, 8).map((r) => ({ icon: verbIcon.kill, text: `${t('Kill')}: ${r.job}`, more: `${r.app} · ${r.node}`, do: () => killRun(r, () => undefined) }));
+    if (v === 'kill') return nearest(running.filter((r) => may('operator', r.app)), said.rest, (r) => `${r.app}/${r.job}`).slice(0, 8).map((r) => ({ key: r.id, icon: verbIcon.kill, text: `${t('Kill')}: ${r.job}`, more: `${r.app} · ${r.node}`, do: () => killRun(r, () => undefined) }));
     const apps = v !== 'pause' ? [] : nearest([...new Set(jobs.map((j) => j.app))].filter((app) => may('operator', app)), said.rest, (app) => app).filter((app) => app.toLowerCase().startsWith(said.rest));
     return [
       ...(said.rest ? apps.slice(0, 3) : []).map((app): Choice => ({ icon: 'pause', text: t('Pause the app {app}', { app }), do: () => askPause(t('Pause the app {app}', { app }), `/api/v1/apps/${encodeURIComponent(app)}/pause`, () => say(t('The app {app} is paused', { app }))) })),
@@ -150,6 +150,8 @@ function Palette() {
     ...named.slice(0, 1).flatMap((j) => verbs.flatMap((v) => (v === 'kill' || said.verbs.length ? undefined : doTo(v, j)) ?? [])), // what can be done to the nearest one
   ];
 
+  // Answers that come later move the choices: what was highlighted stays so.
+  const keyOf = (c: Choice) => c.key ?? `${c.icon} ${c.text} ${c.more ?? ''}`, at = Math.max(0, choices.findIndex((c) => keyOf(c) === chosen));
   const pick = (c?: Choice) => {
     if (!c) return;
     closeDialog();
@@ -159,17 +161,17 @@ function Palette() {
     if (e.key === 'ArrowDown' || e.key === 'ArrowUp') {
       e.preventDefault();
       const next = (at + (e.key === 'ArrowDown' ? 1 : choices.length - 1)) % Math.max(1, choices.length);
-      setAt(next);
+      if (choices[next]) choose(keyOf(choices[next]));
       document.getElementById(`choice-${next}`)?.scrollIntoView({ block: 'nearest' });
     } else if (e.key === 'Enter' && !e.isComposing) pick(choices[at]);
   };
   return (
     <Plain>
-      <input autoFocus role="combobox" aria-expanded="true" aria-controls="choices" aria-activedescendant={`choice-${at}`} aria-label={t('Search')}
-        placeholder={t('Job, page or run ID, or "run build"…')} value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={key} />
+      <input autoFocus role="combobox" aria-expanded="true" aria-controls="choices" aria-activedescendant={choices.length ? `choice-${at}` : undefined} aria-label={t('Search')}
+        placeholder={t('Job, page or run ID, or "run build"…')} value={text} onInput={(e) => { setText(e.currentTarget.value); choose(undefined); }} onKeyDown={key} />
       <ul id="choices" role="listbox" aria-label={t('Search')}>
         {choices.map((c, i) => (
-          <li key={i} id={`choice-${i}`} role="option" aria-selected={i === at} onMouseMove={() => i !== at && setAt(i)} onClick={() => pick(c)}>
+          <li key={i} id={`choice-${i}`} role="option" aria-selected={i === at} onMouseMove={() => i !== at && choose(keyOf(c))} onClick={() => pick(c)}>
             <Icon name={c.icon} /><bdi class="cut">{c.text}</bdi>{c.more && <small>{c.more}</small>}
           </li>
         ))}
@@ -181,6 +183,7 @@ function Palette() {
 
 function Plain({ children }: { children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null);
+  useBack(closeDialog);
   useEffect(() => {
     const back = document.activeElement as HTMLElement | null;
     ref.current!.showModal();

@@ -1,7 +1,8 @@
+import { useMemo } from 'preact/hooks';
 import { now } from '../api';
 import { t, type Text } from '../i18n';
-import { day, instantOf, ms, stamp } from '../time';
-import { Field } from './basic';
+import { day, instantOf, ms, stamp, zoneShown } from '../time';
+import { Field, useCounted } from './basic';
 import type { Message as Sentence } from '../types';
 
 // Ranges in the past to choose from, by the clock of a zone, and fields for their ends.
@@ -16,23 +17,44 @@ function wall(daysAgo: number, time: string, zone: string): number {
   return ms(instantOf(`${new Date(noon).toISOString().slice(0, 10)} ${time}`, zone)!);
 }
 
-const minute = (at: number) => Math.floor(at / 60_000) * 60_000; // fields without seconds are easier to read
-const last = (hours: number) => (): Span => ({ from: iso(minute(now() - hours * hour)), to: iso(minute(now())) });
-
-export const pastRanges: { id: string; text: Text; of: (zone: string) => Span }[] = [
-  { id: 'hour', text: 'Last hour', of: last(1) },
-  { id: 'day', text: 'Last 24 hours', of: last(24) },
-  { id: 'night', text: 'Last night', of: (zone) => ({ from: iso(wall(1, '20:00', zone)), to: iso(Math.min(minute(now()), wall(0, '08:00', zone))) }) },
-  { id: 'today', text: 'Today', of: (zone) => ({ from: iso(wall(0, '00:00', zone)), to: iso(minute(now())) }) },
-  { id: 'yesterday', text: 'Yesterday', of: (zone) => ({ from: iso(wall(1, '00:00', zone)), to: iso(wall(0, '00:00', zone) - 1000) }) },
-  { id: 'week', text: 'Last 7 days', of: last(7 * 24) },
+/** Without an end it goes on. */
+export interface Past { from: number; to?: number }
+const ago = (hours: number) => (): Past => ({ from: now() - hours * hour });
+const ranges: { id: string; text: Text; of: (zone: string) => Past }[] = [
+  { id: 'hour', text: 'Last hour', of: ago(1) },
+  { id: 'day', text: 'Last 24 hours', of: ago(24) },
+  { id: 'night', text: 'Last night', of: (zone) => { const to = wall(0, '08:00', zone); return { from: wall(1, '20:00', zone), to: to > now() ? undefined : to }; } },
+  { id: 'today', text: 'Today', of: (zone) => ({ from: wall(0, '00:00', zone) }) },
+  { id: 'yesterday', text: 'Yesterday', of: (zone) => ({ from: wall(1, '00:00', zone), to: wall(0, '00:00', zone) - 1000 }) },
+  { id: 'week', text: 'Last 7 days', of: ago(7 * 24) },
 ];
-export const pastRange = (id: string, zone: string) => pastRanges.find((r) => r.id === id)?.of(zone);
+const find = (id: string | null | undefined) => ranges.find((r) => r.id === id);
+export const everyRange = ranges.map((r) => r.id);
 
-/** Buttons with ranges in the past. */
-export const RangeChips = ({ value, set, of = pastRanges }: { value?: string; set: (id: string) => void; of?: typeof pastRanges }) => (
+/** The ranges that lists of runs offer. */
+export const listRanges = ['hour', 'night', 'today', 'day', 'week'];
+export const presetText = (id: string) => t(find(id)!.text);
+export const rangeOf = (id: string, zone = zoneShown()): Past => find(id)!.of(zone);
+export const isoOf = (at: number | undefined) => (at === undefined ? undefined : iso(at));
+
+/** A range for fields, which are easier to read without seconds. */
+export function pastRange(id: string, zone: string): Span | undefined {
+  const minute = (at: number) => Math.floor(at / 60_000) * 60_000;
+  const r = find(id)?.of(zone);
+  return r && { from: iso(minute(r.from)), to: iso(r.to ?? minute(now())) };
+}
+
+/** A range that follows the clock in steps: a list that begins elsewhere is read anew. */
+export function usePreset(id: string | undefined): Past | undefined {
+  const step = id === 'hour' ? hour / 12 : hour;
+  const turn = useCounted(() => String(Math.floor(now() / step)), [step]).value;
+  return useMemo(() => (id ? rangeOf(id) : undefined), [id, zoneShown(), turn]);
+}
+
+/** Buttons with ranges in the past. With `clear`, a second press takes one away. */
+export const RangeChips = ({ value, set, clear, of = everyRange }: { value?: string; set: (id: string) => void; clear?: () => void; of?: string[] }) => (
   <div class="chips" role="group" aria-label={t('Time range')}>
-    {of.map((r) => <button key={r.id} type="button" class="chip" aria-pressed={value === r.id} onClick={() => set(r.id)}>{t(r.text)}</button>)}
+    {of.map((id) => <button key={id} type="button" class="chip" aria-pressed={value === id} onClick={() => (clear && value === id ? clear() : set(id))}>{presetText(id)}</button>)}
   </div>
 );
 

@@ -1,10 +1,10 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { may, now } from '../api';
 import { t, type Text } from '../i18n';
 import { following, onNews, usePages } from '../live';
 import { Link } from '../router';
 import { ms, span, zoneShown } from '../time';
-import type { Run } from '../types';
+import type { Page, Run } from '../types';
 import { killRun } from './actions';
 import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Range, Reason, useCounted, When } from './basic';
 import { setQuery } from '../router';
@@ -24,11 +24,18 @@ const fits = (path: string, r: Run) => { const q = new URLSearchParams(path.spli
 /** A list of runs that follows what happens, and has older ones on demand. */
 export function useRuns(path: string, job?: string) {
   const list = usePages<Run>(path, keyOf, { every: 2500, on: ['run'], job });
+  const first = useRef(list.data);
+  first.current = list.data;
+  const [heard, hear] = useState<{ of?: Page<Run>; runs: Map<string, Run> }>({ runs: new Map() }); // of runs on the first page, until that is read again
   useEffect(() => onNews((n) => {
     const r: Run | undefined = n?.type === 'run' && following.value ? n.data : undefined;
-    if (r?.id) list.renew((x) => (keyOf(x) !== keyOf(r) ? x : fits(path, r) ? r : null));
+    if (!r?.id) return;
+    list.renew((x) => (keyOf(x) !== keyOf(r) ? x : fits(path, r) ? r : null));
+    const of = first.current;
+    if (of?.items.some((x) => keyOf(x) === keyOf(r))) hear((h) => ({ of, runs: new Map(h.of === of ? h.runs : []).set(keyOf(r), r) }));
   }), [path]);
-  return list;
+  if (heard.of !== list.data) return list;
+  return { ...list, items: list.items.map((x) => heard.runs.get(keyOf(x)) ?? x).filter((x) => !heard.runs.has(keyOf(x)) || fits(path, x)) };
 }
 
 const triggers: Record<Run['trigger'], Text> = { schedule: 'scheduled', manual: 'manual', backfill: 'backfill' };
@@ -49,7 +56,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
               <td class="num thin-hide"><Late run={r} /></td>
               <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
-              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
+              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} zone={zone} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
               {killable && <td class="num">{canKill(r) && <Button look="quiet" icon="stop" class="inrow" aria-label={t('Kill this run of {job}', { job: r.job })} work={() => killRun(r, () => undefined)}><span class="thin-hide">{t('Kill')}</span></Button>}</td>}
             </tr>
           ))}

@@ -6,8 +6,8 @@ import { Badge, outcomeText, toneOf, type Tone } from './basic';
 // Due times and what became of them.
 
 type Other = Exclude<Slot['state'], Outcome | 'running'>;
-const otherText: Record<Other, Text> = { waiting: 'waiting', ahead: 'planned', hole: 'no record' };
-const otherTone: Record<Other, Tone> = { waiting: 'warn', ahead: 'mute', hole: 'warn' };
+const otherText: Record<Other, Text> = { waiting: 'waiting', paused: 'paused', ahead: 'planned', hole: 'no record' };
+const otherTone: Record<Other, Tone> = { waiting: 'warn', paused: 'mute', ahead: 'mute', hole: 'warn' };
 const isOther = (s: Slot['state']): s is Other => s in otherText;
 
 export const slotText = (s: Slot['state']) => t(isOther(s) ? otherText[s] : outcomeText[s]);

@@ -3,8 +3,9 @@ import { all, call, may, mayAnywhere, onceKey, post, Problem, query } from '../a
 import { t, type Text, word } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { askPause, resumeCluster, write } from '../parts/actions';
+import { apps, askApps } from '../parts/apps';
 import { actions, kinds } from '../parts/audit';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, closing, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, When } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
 import { Calendars } from './calendars';
 import { Logins } from './logins';
@@ -68,14 +69,15 @@ function Pauses() {
   const list = useGet<Page<Pause>>('/api/v1/pauses', { every: 5000, on: ['pause', 'job'] });
   const jobs = useGet<Page<{ id: string; app: string; name: string; pause?: Pause }>>('/api/v1/jobs?status=paused', { every: 5000, on: ['pause', 'job'], read: upTo(2000) }); // those of apps that are paused are among them
   const [app, setApp] = useState('');
+  useEffect(askApps, []);
   const items = list.data?.items.filter((p) => p.scope !== 'job') ?? [];
   const own = jobs.data?.items.filter((j) => !j.pause || j.pause.scope === 'job') ?? [];
   return (
     <div class="stack">
       <Card title={t('Paused apps and cluster')} more={mayAnywhere('operator') && <form class="row" onSubmit={(e) => { e.preventDefault(); if (app.trim()) askPause(t('Pause the app {app}', { app: app.trim() }), `/api/v1/apps/${encodeURIComponent(app.trim())}/pause`, () => { setApp(''); void list.reload(); }); }}>
-        <input style={{ width: '140px' }} aria-label={t('App')} placeholder={t('App')} value={app} onInput={(e) => setApp(e.currentTarget.value)} /><button class="button" disabled={!app.trim()}>{t('Pause')}</button></form>}>
+        <input style={{ width: '140px' }} list="apps" aria-label={t('App')} placeholder={t('App')} value={app} onInput={(e) => setApp(e.currentTarget.value)} /><datalist id="apps">{apps().map((a) => <option key={a} value={a} />)}</datalist><button class="button" disabled={!app.trim()}>{t('Pause')}</button></form>}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading rows={2} /> : items.length === 0 ? <Empty icon="play" title={t('No app is paused')}><p>{t('Pausing an app stops new runs of all its jobs. Enter its name above.')}</p></Empty> : (
+        {list.loading ? <Loading rows={2} /> : items.length === 0 ? !list.problem && <Empty icon="play" title={t('No app is paused')}><p>{t('Pausing an app stops new runs of all its jobs. Enter its name above.')}</p></Empty> : (
           <table><tbody>{items.map((p) => (
             <tr key={p.scope + p.app}>
               <td><b>{p.scope === 'cluster' ? t('The whole cluster') : <Link to={`/jobs?app=${encodeURIComponent(p.app ?? '')}`}><bdi>{p.app}</bdi></Link>}</b>{p.jobs !== undefined && <Link class="small" to={p.scope === 'cluster' ? '/jobs' : `/jobs?app=${encodeURIComponent(p.app ?? '')}`}> {t('{n} jobs', { n: p.jobs })}</Link>}</td>
@@ -105,7 +107,7 @@ function Groups() {
   return (
     <Card title={t('Groups')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New group')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="jobs" title={t('No groups yet')}><p>{t('A group limits how many runs of its jobs are in progress at the same time in the whole cluster.')}</p></Empty> : (
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="jobs" title={t('No groups yet')}><p>{t('A group limits how many runs of its jobs are in progress at the same time in the whole cluster.')}</p></Empty> : (
         <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th class="num">{t('Waiting')}</th><th class="num thin-hide">{t('Jobs')}</th><th /></tr></thead>
           <tbody>{items.map((g) => (
             <tr key={g.name}>
@@ -123,7 +125,8 @@ function Groups() {
 function GroupDialog({ group: g, done }: { group?: Group; done: () => void }) {
   const [name, setName] = useState(g?.name ?? ''), [slots, setSlots] = useState(String(g?.slots ?? 1)), [problem, setProblem] = useState<Problem>();
   const work = async () => {
-    try { await write(`/api/v1/groups/${encodeURIComponent(name)}`, { slots: Number(slots) }, g); closeDialog(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    const close = closing();
+    try { await write(`/api/v1/groups/${encodeURIComponent(name)}`, { slots: Number(slots) }, g); close(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={g ? g.name : t('New group')} close={closeDialog}>
@@ -144,7 +147,7 @@ function Secrets() {
   return (
     <Card title={t('Secrets')} more={mayAnywhere('admin') && <Button icon="plus" work={() => edit()}>{t('New secret')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? <Empty icon="lock" title={t('No secrets yet')}><p>{t('A secret holds a password or key. Jobs use it as {{secret.NAME}}; its value cannot be read back.')}</p></Empty> : (
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="lock" title={t('No secrets yet')}><p>{t('A secret holds a password or key. Jobs use it as {{secret.NAME}}; its value cannot be read back.')}</p></Empty> : (
         <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('App')}</th><th>{t('Encryption key')}</th><th>{t('Updated')}</th><th /></tr></thead>
           <tbody>{items.map((s) => (
             <tr key={`${s.app ?? ''}/${s.name}`}><td class="mono">{s.name}</td><td>{s.app ?? <span class="faint">{t('all apps')}</span>}</td><td><Badge tone={s.key_state === 'current' ? 'good' : s.key_state === 'old' ? 'warn' : 'bad'}>{word(keyText, s.key_state)}</Badge></td><td><Ago at={s.updated} /> <span class="faint small"><bdi>{s.updated_by}</bdi></span></td>
@@ -161,7 +164,8 @@ function SecretDialog({ secret: s, done }: { secret?: Secret; done: () => void }
   const [name, setName] = useState(s?.name ?? ''), [value, setValue] = useState(''), [app, setApp] = useState(s?.app ?? ''), [problem, setProblem] = useState<Problem>();
   const error = (f: string) => problem?.errors.find((x) => x.field === f);
   const work = async () => {
-    try { await write(`/api/v1/secrets/${encodeURIComponent(name)}`, { value, ...(app.trim() && { app: app.trim() }) }, s); closeDialog(); say(t('{job} saved', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    const close = closing();
+    try { await write(`/api/v1/secrets/${encodeURIComponent(name)}`, { value, ...(app.trim() && { app: app.trim() }) }, s); close(); say(t('{job} saved', { job: name })); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={s ? t('Change the value of {name}', { name: s.name }) : t('New secret')} close={closeDialog}>
@@ -183,7 +187,7 @@ function Tokens() {
 
 function TokenList() {
   const [items, setItems] = useState<Token[]>(), [problem, setProblem] = useState<Problem>();
-  const load = () => all<Token>('/api/v1/tokens', 1000).then(setItems, setProblem);
+  const load = () => all<Token>('/api/v1/tokens', 1000).then((all) => { setItems(all); setProblem(undefined); }, setProblem);
   useEffect(() => { void load(); }, []);
   return (
     <Card title={t('Tokens')} more={<Button icon="plus" work={() => show(() => <TokenDialog done={() => void load()} />)}>{t('New token')}</Button>}>

@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { all, call, may, onceKey, post, Problem, query } from '../api';
-import { alertSaid, t, type Text } from '../i18n';
+import { alertSaid, t, word, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
-import { go, here, Link, setQuery } from '../router';
+import { Ago, ask, Badge, Button, Card, Choice, closeDialog, closing, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
+import { go, here, Link, setQuery, useOneOf } from '../router';
 import type { Job, Page } from '../types';
 
 // Alerts: what is wrong now, which rules find it, where it is told, and what is kept quiet.
@@ -43,6 +43,7 @@ type Kind = (typeof kinds)[number];
 const kindText: Record<Kind, Text> = { webhook: 'Webhook', slack: 'Slack or Mattermost', feishu: 'Feishu', dingtalk: 'DingTalk', wecom: 'WeCom', email: 'Mail', pagerduty: 'PagerDuty', heartbeat: 'Heartbeat' };
 const stateTone: Record<string, Tone> = { sent: 'good', failed: 'bad', pending: 'busy', sending: 'busy', silenced: 'mute', suppressed: 'mute' };
 const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'pending', sending: 'sending', silenced: 'silenced', suppressed: 'suppressed' };
+const deliveryText: Record<string, Text> = { alert: 'Alert', test: 'Test', heartbeat: 'Heartbeat' };
 const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
 
 const base = '/api/v1/alerts', enc = encodeURIComponent, most = 1000;
@@ -50,7 +51,8 @@ const views = ['now', 'rules', 'channels', 'silences', 'sent'] as const;
 const viewText: Record<(typeof views)[number], Text> = { now: 'Alerts', rules: 'Rules', channels: 'Channels', silences: 'Silences', sent: 'Messages' };
 
 export function Alerts({ item }: { item?: string }) {
-  const view = views.find((v) => v === item) ?? 'now';
+  const view = item === undefined ? 'now' : views.find((v) => v === item);
+  if (!view) return <><Head title={t('Alerts')} /><Empty icon="question" title={t('Page not found')}><Link class="button" to="/alerts">{t('Alerts')}</Link></Empty></>;
   return (
     <>
       <Head title={t('Alerts')} />
@@ -61,7 +63,7 @@ export function Alerts({ item }: { item?: string }) {
 }
 
 function Now() {
-  const all = here.value.search.get('state') === 'all', job = here.value.search.get('job_id') ?? undefined;
+  const all = useOneOf('state', ['all']) === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
   const failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0, firing = sum.data?.firing ?? 0;
@@ -135,7 +137,8 @@ function useDraft<T extends Stamped & { name: string }>(was: T | undefined, draf
   const of = (f: string) => { known.add(f); return error(f); };
   const save = async () => {
     setProblem(undefined);
-    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); closeDialog(); say(t('{job} saved', { job: d.name ?? '' })); done(d.name ?? ''); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    const close = closing();
+    try { await write(`${base}/${kind}/${enc(d.name ?? '')}`, bodyOf<T>(d), was); close(); say(t('{job} saved', { job: d.name ?? '' })); done(d.name ?? ''); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   /** Sends a sample before anything is saved. */
   const test = async () => {
@@ -315,9 +318,10 @@ function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: str
   const error = (f: string) => problem?.errors.find((x) => x.field === f), set = (more: Partial<typeof d>) => setD({ ...d, ...more });
   const key = useMemo(onceKey, [d]); // who presses again means the same silence
   const work = async () => {
+    const close = closing();
     try {
       await post(`${base}/silences`, Object.fromEntries(Object.entries(d).filter(([, v]) => v.trim()).map(([k, v]) => [k, v.trim()])), key);
-      closeDialog();
+      close();
       done();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
@@ -336,7 +340,7 @@ function SilenceDialog({ done, ...of }: { app?: string; job?: string; rule?: str
 }
 
 function Sent() {
-  const state = here.value.search.get('state') ?? '';
+  const state = useOneOf('state', Object.keys(stateText));
   const list = useGet<Page<Delivery>>(`${base}/deliveries${query({ state, limit: 100 })}`, { every: 5000, always: true });
   const items = list.data?.items ?? [];
   return (
@@ -346,7 +350,7 @@ function Sent() {
         <div class="scroll"><table><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
-              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{d.kind}</span>}</td>
+              <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{word(deliveryText, d.kind)}</span>}</td>
               <td>{d.state === 'pending' && d.attempts > 0 ? <Badge tone="warn">{t('retrying, {n} failed', { n: d.attempts })}</Badge> : <><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}</>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
           ))}</tbody></table></div>
       )}

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { get, may, now, onceKey, post, Problem, query } from '../api';
 import { t, type Text } from '../i18n';
 import { useGet, usePages } from '../live';
-import { ask, Badge, Button, Card, closeDialog, Dialog, Empty, Field, Loading, outcomes, outcomeText, ProblemBox, Range, say, show, toneOf, When, type Tone } from '../parts/basic';
+import { ask, Badge, Button, Card, closeDialog, closing, Dialog, Empty, Field, Loading, outcomes, outcomeText, ProblemBox, Range, say, show, toneOf, When, type Tone } from '../parts/basic';
 import { Moment, pastRange, RangeChips } from '../parts/ranges';
 import { hasSucceeded, SlotBadge, slotsPath, type OfJob } from '../parts/slots';
 import { go, here, Link, setQuery } from '../router';
@@ -122,10 +122,11 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
 
   const choose = (id: string) => { const r = pastRange(id, zone)!; setPreset(id); setFrom(r.from); setTo(r.to); };
   const work = async () => {
+    const close = closing();
     setProblem(undefined);
     try {
       await post(`/api/v1/jobs/${j.id}/backfill`, { from, to, parallel: Number(parallel), missing }, key);
-      closeDialog();
+      close();
       say(t('Backfill started'));
       go(`/jobs/${j.id}/backfills`);
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }

@@ -4,7 +4,7 @@ import { call, may, now, onceKey, Problem, query } from '../api';
 import { t } from '../i18n';
 import { upTo, useGet } from '../live';
 import { write } from '../parts/actions';
-import { Ago, ask, Button, Card, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
+import { Ago, ask, Button, Card, closeDialog, closing, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
 import { opensYearly, withDay, weekdayNames } from '../parts/calendardays';
 import { go, here, Link, setQuery } from '../router';
 import { day, weekday } from '../time';
@@ -32,7 +32,7 @@ function CalendarList() {
   return (
     <Card title={t('Calendars')} more={create}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? (
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && (
         <Empty icon="upcoming" title={t('No calendars yet')}>
           <p>{t('A calendar keeps jobs from running on certain days or hours, such as holidays.')}</p>
         </Empty>
@@ -159,13 +159,14 @@ function CalendarActions({ calendar: c, reload }: { calendar: Calendar; reload: 
 function SaveDays({ calendar: c, wished, done }: { calendar: Calendar; wished: Map<string, boolean>; done: () => Promise<void> }) {
   const [note, setNote] = useState(''), [problem, setProblem] = useState<Problem>();
   const list = (closed: boolean) => [...wished].filter(([, is]) => is === closed).map(([date]) => date).sort().join(', ');
-  const closing = list(true), opening = list(false);
+  const closed = list(true), opened = list(false);
 
   const work = async () => {
+    const close = closing();
     const next = [...wished].sort().reduce((spec, [date, closed]) => withDay(spec, date, closed, note.trim()), c);
     try {
       await write(pathOf(c.name), next, c);
-      closeDialog();
+      close();
       say(t('{job} saved', { job: c.name }));
       await done();
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
@@ -174,8 +175,8 @@ function SaveDays({ calendar: c, wished, done }: { calendar: Calendar; wished: M
   return (
     <Dialog title={t('Save {job}?', { job: c.name })} close={closeDialog}>
       <div class="body">
-        {closing && <p><b>{t('Closed')}</b>: {closing}</p>}
-        {opening && <p><b>{t('Open')}</b>: {opening}</p>}
+        {closed && <p><b>{t('Closed')}</b>: {closed}</p>}
+        {opened && <p><b>{t('Open')}</b>: {opened}</p>}
         <Field id="note" label={t('Note')} hint={t('Such as the name of the holiday. It is shown wherever the day matters.')}>
           <input id="note" autoFocus maxLength={256} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
         </Field>
@@ -197,12 +198,13 @@ function CalendarDialog({ calendar: c, done }: { calendar?: Calendar; done: (nam
   const error = (field: string) => problem?.errors.find((e) => e.field === field || e.field.startsWith(field + '['));
 
   const work = async () => {
+    const close = closing();
     setProblem(undefined);
     const hours = { ...(only.trim() && { only: lines(only) }), ...(except.trim() && { except: lines(except) }) };
     const spec = { ...c, description, timezone: zone.trim() || undefined, exclude_weekdays: off, hours };
     try {
       await write(pathOf(name.trim()), spec, c);
-      closeDialog();
+      close();
       say(t('{job} saved', { job: name.trim() }));
       done(name.trim());
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
@@ -260,8 +262,9 @@ function ImportDialog({ name, done }: { name: string; done: () => Promise<void> 
     setFile(f);
   });
   const work = () => guarded(async () => {
+    const close = closing();
     await send(file!, add, false, key);
-    closeDialog();
+    close();
     say(t('{job} saved', { job: name }));
     await done();
   });

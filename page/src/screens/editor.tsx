@@ -4,7 +4,7 @@ import { Document, isCollection, parseDocument, stringify, visit } from 'yaml';
 import { call, may, mayAnywhere, now, onceKey, post, Problem, type FieldProblem } from '../api';
 import { t, type Text } from '../i18n';
 import { upTo, useGet } from '../live';
-import { Ago, ask, Button, Card, Choice, closeDialog, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, problemTitle, Said, say, show } from '../parts/basic';
+import { Ago, ask, Button, Card, Choice, closeDialog, closing, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, problemTitle, Said, say, show } from '../parts/basic';
 import { Diff, differences } from '../parts/diff';
 import { Dues, whenOf } from '../parts/duelist';
 import { Icon } from '../parts/icon';
@@ -219,18 +219,19 @@ function Form({ id, name, start, latest, restored, draft }: { id?: string; name:
   };
 
   const save = async () => {
+    const close = closing();
     try {
       const body = { ...spec, ...(!id && paused && { paused: true }) };
       const j = id ? (await call<Job>(`/api/v1/jobs/${id}`, { method: 'PUT', body, headers: etag ? { 'If-Match': etag } : {} })).data
         : await post<Job>('/api/v1/jobs', body, once);
       done.current = true;
       sessionStorage.removeItem(draft);
-      closeDialog();
+      close();
       say(id ? t('{job} saved', { job: j.name }) : t('{job} created', { job: j.name }));
       go(`/jobs/${j.id}`);
     } catch (err) {
       if (!(err instanceof Problem)) throw err;
-      closeDialog();
+      close();
       if (err.status === 412) { setProblem(undefined); await latest?.reload(); } else {
         if (err.errors.length) setLooked({ ...looked, errors: err.errors }); else setProblem(err);
       }
@@ -334,6 +335,11 @@ function Review({ id, base, spec, looked: { preview, warnings, problem }, save }
 
 // The form.
 
+/** What the server writes into a definition that says nothing of it. */
+const usual: Record<string, unknown> = {
+  'misfire.policy': 'latest', 'misfire.max_age': '1h', 'misfire.max_count': 100, on_lost: 'fail', 'retry.backoff': '10s', 'retry.factor': 1, 'retry.max_backoff': '1h', queue: 10,
+};
+
 interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => Sentence | undefined; disabled: boolean; fresh: boolean; focus: (path: string | undefined) => void }
 
 const crons: { cron: string; text: Text }[] = [
@@ -347,7 +353,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
   const box = (path: string, label: Text, o: { hint?: ComponentChildren; wide?: boolean; mono?: boolean; place?: string; list?: string; number?: boolean; rows?: number; write?: FieldsProps['set'] } = {}) => {
     const id = 'f-' + path.replace(/\W/g, '-'), err = error(path);
     const common = {
-      id, disabled, value: o.number ? number(path) : str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, 'aria-invalid': !!err, 'aria-describedby': err ? id + '-error' : o.hint ? id + '-hint' : undefined, onFocus: () => focus(path), onBlur: () => focus(undefined),
+      id, disabled, value: o.number ? number(path) : str(path), placeholder: o.place, class: o.mono ? 'mono' : undefined, spellcheck: false, autocomplete: 'off' as const, onFocus: () => focus(path), onBlur: () => focus(undefined),
       onInput: (ev: { currentTarget: { value: string } }) => { const v = ev.currentTarget.value; typed.current[path] = v; (o.write ?? set)(path.split('.'), o.number && v.trim() !== '' && !Number.isNaN(Number(v)) ? Number(v) : v); },
     };
     return <Field key={path} id={id} label={t(label)} hint={o.hint} error={err} wide={o.wide}>{o.rows ? <textarea {...common} rows={o.rows} /> : <input {...common} list={o.list} inputMode={o.number ? 'numeric' : undefined} />}</Field>;
@@ -374,7 +380,10 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
       [[k], k === 'every' ? '10m' : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
   };
   const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(k !== 'command' && spec.output !== undefined ? [[['output'], undefined] as [Path, unknown]] : []), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
-  const filled = (...paths: string[]) => paths.filter((p) => !blank(at(spec, p.split('.')))).length;
+  const filled = (...paths: string[]) => paths.filter((p) => {
+    const v = at(spec, p.split('.'));
+    return !blank(v) && v !== usual[p] && !(p === 'start' && spec.every !== undefined);
+  }).length;
   const section = (title: Text, paths: string[], children: ComponentChildren) => (
     <Section key={title} title={t(title)} set={filled(...paths)} wrong={paths.some((p) => !!error(p))}>{children}</Section>
   );

@@ -42,7 +42,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {j.error && <Notice look="bad"><b>{t('Cannot be scheduled')}</b><p><Said text={j.error} /></p></Notice>}
         {j.pause?.scope === 'job' && <Notice look="warn" icon="pause"><b>{t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
-        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The run scheduled for {at} is waiting', { at: `${brief(w.due, j.timezone)}${j.timezone ? ' ' + j.timezone : ''}` })}</b><p><Said text={w.why} by={() => waitSaid(w)} /></p></Notice>)}
+        {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The run scheduled for {at} is waiting', { at: `${brief(w.due, j.timezone)}${j.timezone ? ' ' + j.timezone : ''}` })}</b><p><Said text={w.why} by={() => waitSaid(w)} zone={j.timezone} /></p></Notice>)}
         {j.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
           <div>
@@ -50,7 +50,8 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
               { id: 'history', to: `/jobs/${id}`, text: t('History') }, { id: 'definition', to: `/jobs/${id}/definition`, text: t('Definition') },
               { id: 'versions', to: `/jobs/${id}/versions`, text: t('Versions') }, { id: 'why', to: `/jobs/${id}/why`, text: t('Why?') }, { id: 'backfills', to: `/jobs/${id}/backfills`, text: t('Backfills') },
             ]} />
-            {tab === 'history' ? <History job={j} /> : tab === 'definition' ? <Definition job={j} /> : tab === 'versions' ? <Versions job={j} done={reload} /> : tab === 'why' ? <Why job={j} /> : <Backfills job={j} />}
+            {tab === 'history' ? <History job={j} /> : tab === 'definition' ? <Definition job={j} /> : tab === 'versions' ? <Versions job={j} done={reload} /> : tab === 'why' ? <Why job={j} /> : tab === 'backfills' ? <Backfills job={j} />
+              : <Empty icon="question" title={t('Page not found')}><Link class="button" to={`/jobs/${id}`}>{t('History')}</Link></Empty>}
           </div>
           <div class="stack"><NextDue job={j} /><Facts job={j} /><Card title={t('Retention')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
         </div>
@@ -142,7 +143,7 @@ function History({ job: j }: { job: Job }) {
       <Card title={t('Runs')} more={<>{may('operator', j.app) && !j.at && <RerunFailed filter={{ job_id: j.id, outcome }} done={() => void reload()} />}<OutcomeSelect value={outcome} /><TriggerSelect value={trigger} /></>}>
         {problem && <ProblemBox problem={problem} again={reload} />}
         {loading ? <Loading /> : runs.length === 0
-          ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No matching runs') : t('No runs yet')}>{j.next_due && !outcome && <p>{t('The first run is scheduled')} <Until at={j.next_due} />.</p>}</Empty>
+          ? !problem && <Empty icon="runs" title={outcome || trigger ? t('No matching runs') : t('No runs yet')}>{j.next_due && !outcome && <p>{t('The first run is scheduled')} <Until at={j.next_due} />{t('.')}</p>}</Empty>
           : <RunTable runs={runs} zone={j.timezone} />}
         {more && <div class="more-row"><Button work={more}>{t('Show older')}</Button></div>}
       </Card>

@@ -1,15 +1,15 @@
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
+import { asProblem, get, may, mayAnywhere, now, onceKey, post, Problem, query } from '../api';
 import { lang, sentence, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
 import { AppActions, askPause, jobActions, pauseJob, resume, resumeApp, runNow } from '../parts/actions';
-import { Ago, ask, Bars, Button, complain, Empty, Head, Loading, Notice, OutcomeBadge, pausedBy, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
-import { learnApps } from '../parts/apps';
+import { Ago, ask, Bars, Button, complain, Empty, Head, HealthBadge, Loading, Notice, OutcomeBadge, pausedBy, ProblemBox, say, StatusBadge, Until, what, when } from '../parts/basic';
+import { apps as knownApps, askApps, learnApps } from '../parts/apps';
 import { Icon } from '../parts/icon';
 import { ask as renew, follow, isInSight, lastRuns, put, want } from '../parts/outcomes';
-import { go, here, Link, setQuery } from '../router';
-import { ms } from '../time';
+import { go, here, Link, setQuery, useOneOf } from '../router';
+import { ms, zoneShown } from '../time';
 import type { Health, Job, Outcome, Page, Run, Message as Sentence } from '../types';
 
 const most = 20_000; // jobs that are listed at once; of more, the server looks for those of a name
@@ -47,7 +47,8 @@ function renewed(list: Job[], are: Map<string, Job | null>): Job[] {
 
 const filterText: Record<'label' | 'owner' | 'group' | 'calendar', Text> = { label: 'Label', owner: 'Owner', group: 'Group', calendar: 'Calendar' };
 
-type Sort = 'name' | 'due' | 'status';
+const sorts = ['name', 'due', 'status'] as const;
+type Sort = (typeof sorts)[number];
 
 const wrong = new Set<Outcome>(['failed', 'timed_out', 'lost', 'missed']);
 /** Whether the end of a run says something else of its job than the list does. */
@@ -106,7 +107,7 @@ function useJobs(path: string) {
         setProblem(undefined);
       } catch (err) {
         if (mine.signal.aborted) return;
-        setProblem(err as Problem);
+        setProblem(asProblem(err));
       }
       loading = false;
       ended = performance.now();
@@ -127,6 +128,7 @@ function useJobs(path: string) {
     if (of.current !== path) {
       of.current = path;
       setJobs(undefined);
+      setProblem(undefined);
       setMore((others.current = false));
     }
     void load();
@@ -173,7 +175,7 @@ function useJobs(path: string) {
 export function Jobs() {
   const q = here.value.search;
   const filters = { app: q.get('app') ?? '', label: q.get('label') ?? '', owner: q.get('owner') ?? '', group: q.get('group') ?? '', calendar: q.get('calendar') ?? '' };
-  const text = q.get('q') ?? '', shown = q.get('show') ?? '', sort = (q.get('sort') as Sort) || 'status';
+  const text = q.get('q') ?? '', shown = useOneOf('show', Object.keys(belongs)), sort = useOneOf('sort', sorts) || 'status';
   const listed = `/api/v1/jobs${query(filters)}`;
   const [picked, setPicked] = useState<Set<string>>(left.picked);
   useEffect(() => { left.picked = picked; }, [picked]);
@@ -188,6 +190,7 @@ export function Jobs() {
   const { jobs, more, problem, reload, passed } = useJobs(path);
   const tooMany = more && (jobs?.length ?? 0) >= most;
   useEffect(() => { if (jobs && path === listed) setMany((left.many = tooMany ? listed : '')); }, [jobs, path, listed, tooMany]);
+  const mine = useMemo(() => (jobs ?? []).filter((j) => picked.has(j.id)), [jobs, picked]);
   const counts = useMemo(() => {
     const c: Record<string, number> = { all: jobs?.length ?? 0 };
     for (const [chip, is] of Object.entries(belongs)) c[chip] = jobs?.reduce((n, j) => n + (is(j) ? 1 : 0), 0) ?? 0;
@@ -211,8 +214,9 @@ export function Jobs() {
     return found.map((j): [number, Job] => [rank(j), j]).sort((a, b) => a[0] - b[0]).map(([, j]) => j);
   }, [jobs, text, shown, sort]);
 
-  const apps = useMemo(() => [...new Set((jobs ?? []).map((j) => j.app))].sort(), [jobs]);
-  useEffect(() => learnApps(apps.map((app) => ({ app }))), [apps]);
+  useEffect(askApps, []);
+  useEffect(() => { if (jobs) learnApps(jobs); }, [jobs]);
+  const apps = knownApps();
   const chip = (id: string, label: Text, n: number, bad = false) => (n > 0 || id === '' || shown === id) && (
     <button key={id} class={`chip ${bad ? 'bad' : ''}`} aria-pressed={shown === id} onClick={() => setQuery({ show: id || undefined })}>{t(label)}<b>{n.toLocaleString()}{more ? '+' : ''}</b></button>
   );
@@ -241,8 +245,8 @@ export function Jobs() {
       {problem && (!jobs || problem.status !== 0) && <ProblemBox problem={problem} again={reload} />}
       {(tooMany || word) && <Notice look="warn"><p>{tooMany && t('Only the first {n} jobs are shown. Choose an app, or search by name.', { n: (jobs?.length ?? 0).toLocaleString() })} {word && t('Too many jobs for a full search: only names were searched.')}</p></Notice>}
       <section class="card">
-        {(!jobs && !problem) || (list.length === 0 && many === listed && name !== text) ? <Loading rows={8} /> : list.length === 0 ? (
-          filtered && (jobs?.length !== 0 || word) ? (
+        {(!jobs && !problem) || (list.length === 0 && many === listed && name !== text) ? <Loading rows={8} /> : !jobs ? null : list.length === 0 ? (
+          filtered && (jobs.length !== 0 || word) ? (
             <Empty icon="search" title={t('No matching jobs')}><Button work={() => go('/jobs')}>{t('Show all jobs')}</Button></Empty>
           ) : (
             <Empty icon="clock" title={t('No jobs yet')}>
@@ -253,7 +257,7 @@ export function Jobs() {
           )
         ) : <Rows list={list} sort={sort} picked={picked} setPicked={setPicked} passed={passed} />}
       </section>
-      {picked.size > 0 && <Bulk jobs={(jobs ?? []).filter((j) => picked.has(j.id))} clear={() => setPicked(new Set())} reload={reload} />}
+      {mine.length > 0 && <Bulk jobs={mine} hidden={mine.length - list.filter((j) => picked.has(j.id)).length} clear={() => setPicked(new Set())} reload={reload} />}
     </>
   );
 }
@@ -317,6 +321,7 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
   const runs = lastRuns(j.id).value;
   const last = runs?.find((r) => r.state === 'running') ?? runs?.[0];
   const can = may('operator', j.app);
+  const over = j.health?.code === 'running' && last?.state === 'ended'; // its health is asked for a moment later
   return (
     <div class="jobrow" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)` }}>
       <span class="pick" role="cell">{mayAnywhere('operator') && <input type="checkbox" aria-label={t('Select {job}', { job: j.name })} checked={picked} onChange={() => pick(j.id)} />}</span>
@@ -324,8 +329,8 @@ const Row = memo(function Row({ job: j, index, top, picked, pick, passed }: { jo
         <span class="line"><Link to={`/jobs/${j.id}`}><bdi>{j.name}</bdi></Link>{j.app !== 'default' && <span class="faint"> · <bdi>{j.app}</bdi></span>}</span>
         <span class="line faint small"><bdi>{j.description || what(j)}</bdi></span>
       </span>
-      <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== 'UTC' && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
-      <span class="state" role="cell"><StatusBadge job={j} />{j.health?.code === 'paused' && pausedBy(j.health) && <span class="line faint small thin-hide"><bdi>{pausedBy(j.health)}</bdi></span>}</span>
+      <span class="plan" role="cell"><span class="line mono" title={j.timezone}>{when(j)}</span>{j.timezone && j.timezone !== zoneShown() && <span class="line faint small thin-hide">{j.timezone}</span>}</span>
+      <span class="state" role="cell">{over ? <HealthBadge health={{ code: wrong.has(last.outcome!) ? 'failing' : 'ok', text: '' }} /> : <StatusBadge job={j} />}{j.health?.code === 'paused' && pausedBy(j.health) && <span class="line faint small thin-hide"><bdi>{pausedBy(j.health)}</bdi></span>}</span>
       <span class="due" role="cell">{j.next_due && j.status === 'active' ? <Until at={j.next_due} zone={j.timezone} /> : <span class="faint">—</span>}</span>
       <span class="spark" role="cell"><Link to={`/jobs/${j.id}`} tabIndex={-1} aria-hidden={!runs}><Bars runs={runs} /></Link></span>
       <span class="last small" role="cell">{last ? <><span class="line"><Link to={`/runs/${last.id}`}><OutcomeBadge run={last} /></Link></span><span class="line faint"><Ago at={last.ended ?? last.started ?? last.due} /></span></> : <span class="faint">{runs && t('never ran')}</span>}</span>
@@ -353,7 +358,7 @@ const sum = (all: Bulked[]): Bulked => ({
 });
 
 /** What may be done to the jobs that are picked, all of them at once. */
-function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload: () => Promise<void> }) {
+function Bulk({ jobs, hidden, clear, reload }: { jobs: Job[]; hidden: number; clear: () => void; reload: () => Promise<void> }) {
   const done = async (answers: Bulked[]) => {
     const b = sum(answers), refused = b.items.filter((i) => i.result === 'refused');
     if (refused.length) complain(new Problem(t('Done for {n} jobs; {m} refused', { n: b.changed, m: refused.length }), refused.slice(0, 5).map((i) => `${i.name || i.id}: ${i.why ? sentence(i.why) : ''}`).join('\n'), 1));
@@ -378,7 +383,7 @@ function Bulk({ jobs, clear, reload }: { jobs: Job[]; clear: () => void; reload:
   const mine = jobs.filter((j) => may('operator', j.app)).length > 0, many = t('{n} jobs', { n: jobs.length });
   return (
     <div class="bulk" role="region" aria-label={t('Selected jobs')}>
-      <b>{t('{n} selected', { n: jobs.length })}</b>
+      <b>{t('{n} selected', { n: jobs.length })}{hidden > 0 && ` (${t('{n} hidden by the filter', { n: hidden })})`}</b>
       <Button icon="bolt" disabled={!mine} work={() => doing('run', t('Run {n} jobs now?', { n: jobs.length }), t('Run now'))}>{t('Run now')}</Button>
       <Button icon="pause" disabled={!mine} work={() => askPause(t('Pause {job}', { job: many }), bulkPaths('pause', jobs), (answers: Bulked[]) => void done(answers), <WouldBe action="pause" jobs={jobs} />)}>{t('Pause')}</Button>
       <Button icon="play" disabled={!mine} work={() => doing('resume', t('Resume {n} jobs?', { n: jobs.length }), t('Resume'))}>{t('Resume')}</Button>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { call, may, Problem } from '../api';
 import { t, type Text } from '../i18n';
 import { useGet } from '../live';
-import { Button, Card, closeDialog, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
+import { Button, Card, closeDialog, closing, Dialog, Empty, Field, Loading, Notice, ProblemBox, say, show } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { Link } from '../router';
 import { size } from '../time';
@@ -78,10 +78,11 @@ function LimitsDialog({ of, edit, done }: { of?: AppLimits; edit: (of: AppLimits
   const path = `/api/v1/apps/${encodeURIComponent(name)}/limits`;
 
   const save = async () => {
+    const close = closing();
     try {
       if (none) await call(path, { method: 'DELETE' });
       else await call(path, { method: 'PUT', body, headers: of ? {} : { 'If-None-Match': '*' } });
-      closeDialog();
+      close();
       say(none ? t('Limits removed') : t('Limits saved'));
       done();
     } catch (err) {

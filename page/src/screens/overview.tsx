@@ -1,15 +1,16 @@
 import { mayAnywhere, now, query } from '../api';
 import { alertSaid, reasonSaid, t } from '../i18n';
-import { useGet } from '../live';
+import { useGet, type Asked } from '../live';
 import { learnApps } from '../parts/apps';
 import { Ago, Badge, Card, Empty, Head, HealthBadge, Loading, Notice, OutcomeBadge, ProblemBox, Said, Until, When } from '../parts/basic';
 import { counts } from '../parts/counts';
 import { Icon } from '../parts/icon';
 import { nodeState } from '../parts/nodes';
-import { isoOf, presetText, usePreset } from '../parts/presets';
+import { isoOf, presetText, usePreset } from '../parts/ranges';
 import { Took } from '../parts/runtable';
 import { Link } from '../router';
 import { span } from '../time';
+import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { dueTimes, type Ahead } from '../parts/dues';
 import type { Job, JobStat, JobStats, Node as NodeView, Page, Run } from '../types';
@@ -36,7 +37,7 @@ export function Overview() {
             {st.cut && <Notice look="warn"><p>{t('There are too many runs to count all of them. The figures cover a part of the 24 hours.')}</p></Notice>}
             <Failed items={wrong} more={st.truncated && wrong.length === st.items.length} />
             <div class="halves">
-              <Running /><Missed missed={st.totals.missed} />
+              <Running n={st.totals.running} /><Missed missed={st.totals.missed} />
               <Firing /><Nodes />
               <Next />
             </div>
@@ -58,8 +59,8 @@ function Tiles({ st }: { st: JobStats }) {
   return (
     <div class="tiles">
       {tile('/jobs?show=failing', t('Failing jobs'), `${(c?.failing_jobs ?? sum.failing_jobs).toLocaleString()}${c?.at_least ? '+' : ''}`, t('not successful since'), (c?.failing_jobs ?? sum.failing_jobs) > 0)}
-      {tile('/runs?outcome=failed&last=day', t('Failed runs'), failed.toLocaleString(), t('of {n} in 24 h', { n: sum.runs.toLocaleString() }), failed > 0)}
-      {tile('/timeline/slots', t('Missed'), sum.missed.toLocaleString(), t('scheduled times in 24 h'), sum.missed > 0)}
+      {tile('/#failed', t('Failed runs'), failed.toLocaleString(), t('of {n} in 24 h', { n: sum.runs.toLocaleString() }), failed > 0)}
+      {tile('/timeline/slots?last=day&only=wrong', t('Missed'), sum.missed.toLocaleString(), t('scheduled times in 24 h'), sum.missed > 0)}
       {tile('/runs?last=day', t('Success rate'), percent(sum.success_rate), t('in 24 h'))}
       {tile('/runs?state=running', t('Running now'), sum.running.toLocaleString(), t('runs'))}
       {c && tile('/alerts', t('Active alerts'), c.firing_alerts.toLocaleString(), c.unsent_messages ? t('{n} messages unsent', { n: c.unsent_messages }) : t('firing now'), c.firing_alerts > 0)}
@@ -102,16 +103,24 @@ function FailedRow({ s }: { s: JobStat }) {
   );
 }
 
-function Running() {
-  const { data } = useGet<Page<Run>>((counts.value?.running ?? 0) > 0 ? '/api/v1/runs?state=running&limit=8' : null, { every: 10_000, on: ['run'] });
-  const runs = (counts.value?.running ?? 0) > 0 ? data?.items ?? [] : [];
+/** A list that is asked for, with what is wrong with it. That the node does not respond is told above all. */
+const Listed = ({ asked: a, children }: { asked: Asked<unknown>; children: ComponentChildren }) => (
+  <>
+    {a.problem && (!a.data || a.problem.status !== 0) && <ProblemBox problem={a.problem} again={a.reload} />}
+    {a.data ? children : a.loading && <Loading rows={2} />}
+  </>
+);
+
+function Running({ n }: { n: number }) {
+  const list = useGet<Page<Run>>(n > 0 ? '/api/v1/runs?state=running&limit=8' : null, { every: 10_000, on: ['run'] });
+  const runs = list.data?.items ?? [], none = <p class="in faint">{t('No runs in progress')}</p>;
   return (
     <Card title={t('Running now')} more={<Link class="small" to="/runs?state=running">{t('Show all')}</Link>}>
-      {runs.length === 0 ? <p class="in faint">{t('No runs in progress')}</p> : (
+      {n === 0 ? none : <Listed asked={list}>{runs.length === 0 ? none : (
         <table><tbody>{runs.map((r) => (
           <tr key={r.id}><td class="job"><Link to={`/jobs/${r.job_id}`}>{nameOf(r)}</Link></td><td class="nowrap"><Link to={`/runs/${r.id}`}><Took run={r} /></Link></td><td class="num thin-hide faint small">{r.node}</td></tr>
         ))}</tbody></table>
-      )}
+      )}</Listed>}
     </Card>
   );
 }
@@ -119,16 +128,16 @@ function Running() {
 /** The due times of the last night that were not started. */
 function Missed({ missed }: { missed: number }) {
   const night = usePreset('night')!;
-  const { data } = useGet<Page<Run>>(missed > 0 ? `/api/v1/runs${query({ outcome: 'missed', from: isoOf(night.from), to: isoOf(night.to), limit: 50 })}` : null, { every: 60_000 });
-  const jobs = new Map<string, { run: Run; n: number }>();
-  for (const run of missed > 0 ? data?.items ?? [] : []) jobs.set(run.job_id, { run: jobs.get(run.job_id)?.run ?? run, n: (jobs.get(run.job_id)?.n ?? 0) + (run.count ?? 1) });
+  const list = useGet<Page<Run>>(missed > 0 ? `/api/v1/runs${query({ outcome: 'missed', from: isoOf(night.from), to: isoOf(night.to), limit: 50 })}` : null, { every: 60_000 });
+  const jobs = new Map<string, { run: Run; n: number }>(), none = <p class="in faint">{t('No scheduled time was missed last night')}</p>;
+  for (const run of list.data?.items ?? []) jobs.set(run.job_id, { run: jobs.get(run.job_id)?.run ?? run, n: (jobs.get(run.job_id)?.n ?? 0) + (run.count ?? 1) });
   return (
     <Card title={t('Missed last night')} more={<Link class="small" to="/timeline/slots">{presetText('night')}</Link>}>
-      {jobs.size === 0 ? <p class="in faint">{t('No scheduled time was missed last night')}</p> : (
+      {missed === 0 ? none : <Listed asked={list}>{jobs.size === 0 ? none : (
         <table><tbody>{[...jobs.values()].slice(0, 8).map(({ run: r, n }) => (
           <tr key={r.job_id}><td class="job"><Link to={`/jobs/${r.job_id}`}>{nameOf(r)}</Link></td><td class="nowrap"><Link to={`/jobs/${r.job_id}/why${query({ at: r.due })}`}><When at={r.due} /></Link></td><td class="num">{n > 1 && `${n.toLocaleString()}×`}</td></tr>
         ))}</tbody></table>
-      )}
+      )}</Listed>}
     </Card>
   );
 }
@@ -137,30 +146,30 @@ interface Alert { id: string; severity: string; summary: string; first: string; 
 
 function Firing() {
   const n = counts.value?.firing_alerts ?? 0;
-  const { data } = useGet<Page<Alert>>(n > 0 ? '/api/v1/alerts?state=firing&limit=6' : null, { every: 15_000, on: ['alert'], always: true });
+  const list = useGet<Page<Alert>>(n > 0 ? '/api/v1/alerts?state=firing&limit=6' : null, { every: 15_000, on: ['alert'], always: true });
   if (n === 0) return null;
   return (
     <Card title={t('Active alerts')} more={<Link class="small" to="/alerts">{t('Show all')}</Link>}>
-      <table><tbody>{data?.items.map((a) => (
+      <Listed asked={list}><table><tbody>{list.data?.items.map((a) => (
         <tr key={a.id}><td class="job"><Link to={a.run ? `/runs/${a.run}` : a.job_id ? `/jobs/${a.job_id}` : '/alerts'}><Said text={a.summary} by={alertSaid} /></Link></td><td class="num nowrap faint small"><Ago at={a.first} /></td></tr>
-      ))}</tbody></table>
+      ))}</tbody></table></Listed>
     </Card>
   );
 }
 
 /** The nodes, those that are gone first. */
 function Nodes() {
-  const { data } = useGet<Page<NodeView>>('/api/v1/nodes', { every: 15_000, on: ['node'] });
+  const list = useGet<Page<NodeView>>('/api/v1/nodes', { every: 15_000, on: ['node'] });
   const bad = (n: NodeView) => (n.state === 'gone' ? 0 : n.state === 'ready' ? 2 : 1);
-  const nodes = data?.items.filter((n) => n.state !== 'left').sort((a, b) => bad(a) - bad(b)) ?? [];
+  const nodes = list.data?.items.filter((n) => n.state !== 'left').sort((a, b) => bad(a) - bad(b)) ?? [];
   return (
     <Card title={t('Nodes')} more={<Link class="small" to="/cluster">{t('Cluster')}</Link>}>
-      {!data ? <Loading rows={2} /> : (
+      <Listed asked={list}>
         <table><tbody>{nodes.slice(0, 10).map((n) => (
           <tr key={n.name}><td class="job"><Link to={`/runs${query({ node: n.name })}`}>{n.name}</Link></td><td><Badge {...nodeState(n)} /></td>
             <td class="num small">{n.state === 'gone' ? <>{n.gone && <Ago at={n.gone} />}{(n.lost_runs ?? 0) > 0 && <Link to={`/runs${query({ node: n.name, outcome: 'lost' })}`}> · {t('{n} runs lost', { n: n.lost_runs! })}</Link>}</> : <span class="faint">{t('{n} running', { n: n.executing })}</span>}</td></tr>
         ))}</tbody></table>
-      )}
+      </Listed>
       {nodes.length > 10 && <p class="in faint small">{t('and {n} more', { n: nodes.length - 10 })}</p>}
     </Card>
   );
@@ -168,16 +177,16 @@ function Nodes() {
 
 /** What is due next. Jobs that are due more often than every hour are left out: they would fill the list. */
 function Next() {
-  const { data } = useGet<Ahead>('next', {
+  const list = useGet<Ahead>('next', {
     every: 30_000, on: ['job'], always: true, read: async (_, signal) => ({ data: await dueTimes({ from: now(), to: now() + 24 * 3600_000, most: 24, limit: 8 }, signal), etag: '' }),
-  });
+  }), { data } = list;
   return (
     <Card title={t('Next runs')} more={<Link class="small" to="/upcoming">{t('Upcoming')}</Link>}>
-      {data?.items.length === 0 ? <p class="in faint">{t('No upcoming runs')}</p> : (
+      <Listed asked={list}>{data?.items.length === 0 ? <p class="in faint">{t('No upcoming runs')}</p> : (
         <table><tbody>{data?.items.map((d) => (
           <tr key={d.job_id + d.due}><td class="job"><Link to={`/jobs/${d.job_id}`}>{nameOf(d)}</Link></td><td class="nowrap"><When at={d.due} zone={d.timezone} /></td><td class="num nowrap faint small"><Until at={d.due} /></td></tr>
         ))}</tbody></table>
-      )}
+      )}</Listed>
       {(data?.frequent_count ?? 0) > 0 && <p class="in faint small">{t('Without {n} jobs that run more often than hourly.', { n: data!.frequent_count!.toLocaleString() })}</p>}
     </Card>
   );

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, download, get, may, now, Problem, query } from '../api';
+import { asProblem, download, get, may, now, query, type Problem } from '../api';
 import type { Piece } from '../ansi';
 import { explained, t } from '../i18n';
-import { following, useGet } from '../live';
+import { following, second, upTo, useGet } from '../live';
 import { killRun, runDueAgain, runNow } from '../parts/actions';
 import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Range, Reason, toneOf, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
@@ -12,8 +12,8 @@ import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
 import { openStream } from '../stream';
-import { clock, ms, size, span, zoneShown } from '../time';
-import type { Explanation, HTTPAnswer, Job, Output, OutputEvent, Run } from '../types';
+import { clock, inZone, ms, size, span, zoneShown } from '../time';
+import type { Explanation, HTTPAnswer, Job, Output, OutputEvent, Page, Run } from '../types';
 
 export function RunScreen({ id }: { id: string }) {
   const [ended, setEnded] = useState(false), [errors, setErrors] = useState<string[]>([]), [http, setHTTP] = useState<HTTPAnswer>();
@@ -36,7 +36,7 @@ export function RunScreen({ id }: { id: string }) {
       <div class="stack">
         {r.outcome && r.outcome !== 'succeeded' && <WhyNot run={r} job={j} errors={errors} />}
         <div class="tiles">
-          <div class="tile"><span>{r.state === 'running' ? t('Running for') : t('Duration')}</span><b><Took run={r} /></b>{r.started && <small>{r.ended ? <Range from={r.started} to={r.ended} zone={zone} /> : <When at={r.started} zone={zone} in={zone} />}</small>}</div>
+          <div class="tile"><span>{r.state === 'running' ? t('Running for') : t('Duration')}</span><b><Took run={r} /></b>{r.started && <small>{r.ended ? <Range from={r.started} to={r.ended} zone={zone} /> : <When at={r.started} zone={zone} in={zone} />}{zone && zone !== zoneShown() && ` ${zone}`}</small>}</div>
           <div class="tile"><span>{t('Delay')}</span><b><Late run={r} /></b></div>
           {r.http_status ? <div class="tile"><span>{t('HTTP status')}</span><b class={r.outcome === 'succeeded' ? '' : 'bad'}>{r.http_status}</b></div>
             : !j?.http && <div class="tile"><span>{r.signal ? t('Signal') : t('Exit code')}</span><b class={r.exit_code ? 'bad' : ''}>{r.signal ?? r.exit_code ?? '—'}</b></div>}
@@ -80,9 +80,9 @@ function WhyNot({ run: r, job: j, errors }: { run: Run; job?: Job; errors: strin
   return (
     <Notice look={tone === 'bad' ? 'bad' : tone === 'warn' ? 'warn' : undefined} icon={tone === 'mute' ? 'question' : 'warning'}
       action={<Link class="button" to={`/jobs/${r.job_id}/why?at=${encodeURIComponent(r.due)}`}>{t('Explain')}</Link>}>
-      <b>{r.reason ? <Reason run={r} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? explained(e.cause, e.answer) : t('Not successful')}</bdi>}</b>
-      {e && r.reason && <p>{explained(e.cause, e.answer)}</p>}
-      {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{e.answer}</p>}
+      <b>{r.reason ? <Reason run={r} zone={j?.timezone} /> : <bdi>{r.exit_code ? t('exit code {n}', { n: r.exit_code }) : e ? inZone(explained(e.cause, e.answer), j?.timezone) : t('Not successful')}</bdi>}</b>
+      {e && r.reason && <p>{inZone(explained(e.cause, e.answer), j?.timezone)}</p>}
+      {e && explained(e.cause, e.answer) !== e.answer && <p class="faint small" lang="en">{inZone(e.answer, j?.timezone)}</p>}
       {advice && <p>{advice}</p>}
       {started && errors.length > 0 && <pre class="code" tabIndex={0} aria-label={t('Last error lines')}>{errors.join('\n')}</pre>}
     </Notice>
@@ -102,11 +102,10 @@ function startsOf(list: Run[]): Run[][] {
 
 /** All attempts of the due time on one line of time. */
 function Attempts({ run: r, zone }: { run: Run; zone?: string }) {
-  const [list, set] = useState<Run[]>([]);
-  useEffect(() => {
-    const from = r.due, to = new Date(ms(r.due) + 1).toISOString();
-    all<Run>(`/api/v1/runs${query({ job_id: r.job_id, from, to })}`, 200).then((x) => set(x.filter((y) => y.due === r.due && y.started)), () => undefined);
-  }, [r.id, r.state]);
+  const to = new Date(ms(r.due) + 1).toISOString();
+  const { data } = useGet<Page<Run>>(`/api/v1/runs${query({ job_id: r.job_id, from: r.due, to })}`, { on: ['run'], job: r.job_id, read: upTo(200) });
+  const list = data?.items.filter((x) => x.due === r.due && x.started) ?? [];
+  if (list.some((x) => !x.ended)) void second.value; // its bar grows
   if (list.length < 2) return null;
   const starts = startsOf(list);
   const due = ms(r.due), end = Math.max(...list.map((x) => (x.ended ? ms(x.ended) : now()))), all_ = Math.max(1, end - due);
@@ -169,7 +168,7 @@ function useOutput(r: Run, ended: () => void) {
         setDone(o.state === 'ended');
         ended();
         if (o.pending) timer = window.setTimeout(() => stored(o.bytes), 1500);
-      } catch (err) { failed(err as Problem, whole); }
+      } catch (err) { failed(asProblem(err), whole); }
     };
     // Its node still writes parts of it. Ask for its end alone until they are there.
     const stored = async (end: number) => {
@@ -178,12 +177,12 @@ function useOutput(r: Run, ended: () => void) {
         if (stopped) return;
         if (o.pending) timer = window.setTimeout(() => stored(end), 1500);
         else void whole();
-      } catch (err) { failed(err as Problem, whole); }
+      } catch (err) { failed(asProblem(err), () => stored(end)); }
     };
-    const failed = (err: Problem, again: () => void) => {
+    const failed = (problem: Problem, again: () => void) => {
       if (stopped) return;
-      setProblem(err);
-      if (err.status !== 404) timer = window.setTimeout(again, 1500);
+      setProblem(problem);
+      if (problem.status !== 404) timer = window.setTimeout(again, 3000);
     };
     const look = async () => {
       if ((following.value && !document.hidden) || next === 0) {
@@ -199,8 +198,9 @@ function useOutput(r: Run, ended: () => void) {
           if (o.state === 'ended') { setAbout(o); setDone(true); ended(); return; }
         } catch (err) {
           if (stopped) return;
-          setProblem(err as Problem);
-          if ((err as Problem).status === 404) return;
+          const problem = asProblem(err);
+          setProblem(problem);
+          if (problem.status === 404) return;
         }
       }
       timer = window.setTimeout(look, 700);

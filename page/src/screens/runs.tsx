@@ -5,9 +5,9 @@ import { useGet } from '../live';
 import { RerunFailed } from '../parts/actions';
 import { AppField } from '../parts/apps';
 import { Choice, Head } from '../parts/basic';
-import { isoOf, presetOf, Presets, usePreset } from '../parts/presets';
+import { isoOf, listRanges, RangeChips, usePreset } from '../parts/ranges';
 import { OutcomeSelect, RunList, TriggerSelect } from '../parts/runtable';
-import { here, setQuery } from '../router';
+import { here, setQuery, useOneOf } from '../router';
 import { instantOf, stamp } from '../time';
 import type { Job, Node as NodeView, Page } from '../types';
 
@@ -16,7 +16,7 @@ export function Runs() {
   const nodes = useGet<Page<NodeView>>('/api/v1/nodes', { every: 30_000, on: ['node'] });
   const names = [...new Set([...(nodes.data?.items.map((n) => n.name) ?? []), ...(of('node') ? [of('node')] : [])])];
   const [dated, setDated] = useState(!!of('from') || !!of('to'));
-  const preset = of('from') || of('to') ? undefined : presetOf(q.get('last')), range = usePreset(preset);
+  const last = useOneOf('last', listRanges), preset = of('from') || of('to') ? undefined : last || undefined, range = usePreset(preset);
   const path = `/api/v1/runs${query({ state: of('state'), outcome: of('outcome'), trigger: of('trigger'), node: of('node'), app: of('app'), job_id: of('job_id'), from: of('from') || isoOf(range?.from), to: of('to') || isoOf(range?.to), limit: 50 })}`;
   return (
     <>
@@ -32,7 +32,7 @@ export function Runs() {
         </select>
         <JobField key={of('job_id')} id={of('job_id')} />
         <AppField value={of('app')} set={(v) => setQuery({ app: v })} />
-        <Presets value={preset} set={(p) => setQuery({ last: p, from: undefined, to: undefined })} />
+        <RangeChips of={listRanges} value={preset} set={(p) => setQuery({ last: p, from: undefined, to: undefined })} clear={() => setQuery({ last: undefined })} />
         {!dated && <button class="chip" onClick={() => setDated(true)}>{t('Other range…')}</button>}
         {dated && (['from', 'to'] as const).map((k) => (
           <label key={k} class="check small">{k === 'from' ? t('Scheduled from') : t('until')}<input type="datetime-local" class="short" value={of(k) && stamp(of(k)).slice(0, 16).replace(' ', 'T')} onChange={(e) => setQuery({ last: undefined, [k]: instantOf(e.currentTarget.value) ?? undefined })} /></label>

@@ -4,7 +4,7 @@ import { call, may, post, Problem } from '../api';
 import { t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { askPause, resumeCluster } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, closeDialog, closing, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
 import { go, Link } from '../router';
@@ -126,9 +126,10 @@ function RuleDialog({ rule, fresh, edit, done }: { rule: Rule; fresh: boolean; e
   );
   const save = async () => {
     if (there) return setSure(false);
+    const close = closing();
     try {
       await call(cluster ? '/api/v1/cluster/retention' : `/api/v1/apps/${encodeURIComponent(app.trim())}/retention`, { method: 'PUT', body, headers: fresh ? { 'If-None-Match': '*' } : {} });
-      closeDialog();
+      close();
       say(t('Rule saved'));
       done();
     } catch (err) {
@@ -196,7 +197,8 @@ function Handlers() {
 function DisableDialog({ handler, done }: { handler: string; done: () => void }) {
   const [reason, setReason] = useState(''), [problem, setProblem] = useState<Problem>();
   const work = async () => {
-    try { await post(`/api/v1/handlers/${encodeURIComponent(handler)}/disable`, reason.trim() ? { reason: reason.trim() } : {}); closeDialog(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    const close = closing();
+    try { await post(`/api/v1/handlers/${encodeURIComponent(handler)}/disable`, reason.trim() ? { reason: reason.trim() } : {}); close(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={t('Disable {job}?', { job: handler })} close={closeDialog}>

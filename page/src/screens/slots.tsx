@@ -1,13 +1,14 @@
+import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, now, query } from '../api';
 import { t } from '../i18n';
 import { useGet } from '../live';
 import { AppField, learnApps } from '../parts/apps';
 import { Button, Card, Empty, Loading, Notice, outcomeText, ProblemBox } from '../parts/basic';
-import { isoOf, presetOf, Presets, presetText, rangeOf } from '../parts/presets';
+import { isoOf, listRanges, presetText, RangeChips, rangeOf } from '../parts/ranges';
 import { slotText, slotTone } from '../parts/slots';
 import { showWhy } from '../parts/why';
-import { go, here, Link, setQuery } from '../router';
+import { go, here, Link, setQuery, useOneOf } from '../router';
 import { clock, day, ms, stamp } from '../time';
 import type { JobSlots, Slot, SlotBucket, Slots } from '../types';
 
@@ -17,18 +18,18 @@ import type { JobSlots, Slot, SlotBucket, Slots } from '../types';
 type State = Slot['state'];
 const tickOf = (s: State) => (s === 'hole' || s === 'ahead' ? s : slotTone(s));
 /** What one looks for first. */
-const worst: State[] = ['hole', 'missed', 'lost', 'failed', 'timed_out', 'killed', 'waiting', 'running', 'skipped', 'superseded', 'succeeded', 'ahead'];
+const worst: State[] = ['hole', 'missed', 'lost', 'failed', 'timed_out', 'killed', 'waiting', 'running', 'skipped', 'paused', 'superseded', 'succeeded', 'ahead'];
 const wrong = new Set<State>(worst.slice(0, 7));
 
 const page = 50, step = 100; // jobs of an answer, and those that are shown at first and at each press
 
-interface Asked { app: string; job: string; from: number; to: number }
+interface Asked { app: string; job: string; from: string; to: string }
 
 /** The strips of the jobs, those of one app after another. */
 async function readStrips(o: Asked, most: number, signal: AbortSignal): Promise<Slots> {
   let all: Slots | undefined, cursor: string | undefined;
   do {
-    const part: Slots = await get<Slots>(`/api/v1/stats/slots${query({ from: isoOf(o.from), to: isoOf(o.to), app: o.app, job_id: o.job, most: 100, parts: 96, limit: page, cursor })}`, signal);
+    const part: Slots = await get<Slots>(`/api/v1/stats/slots${query({ from: o.from, to: o.to, app: o.app, job_id: o.job, most: 100, parts: 96, limit: page, cursor })}`, signal);
     all = all ? { ...part, items: [...all.items, ...part.items] } : part;
     cursor = part.next;
   } while (cursor !== undefined && all.items.length < most);
@@ -37,8 +38,12 @@ async function readStrips(o: Asked, most: number, signal: AbortSignal): Promise<
 
 export function SlotStrips() {
   const q = here.value.search, app = q.get('app') ?? '', job = q.get('job_id') ?? '', own = q.get('from') && q.get('to');
-  const preset = own ? undefined : presetOf(q.get('last')) ?? 'night', [most, setMost] = useState(step), only = q.get('only') === 'wrong';
-  const range = () => { const r = preset ? rangeOf(preset) : { from: ms(q.get('from')!), to: ms(q.get('to')!) }; return { ...r, to: r.to ?? now() }; };
+  const last = useOneOf('last', listRanges), preset = own ? undefined : last || 'night', [most, setMost] = useState(step), only = q.get('only') === 'wrong';
+  const range = () => {
+    if (!preset) return { from: q.get('from')!, to: q.get('to')! };
+    const r = rangeOf(preset);
+    return { from: isoOf(r.from)!, to: isoOf(r.to ?? now())! };
+  };
   const { data, problem, reload } = useGet<Slots>([preset ?? `${q.get('from')} ${q.get('to')}`, app, job, most].join('|'), {
     every: 30_000, always: true, read: async (_, signal) => ({ data: await readStrips({ app, job, ...range() }, most, signal), etag: '' }),
   });
@@ -49,7 +54,7 @@ export function SlotStrips() {
   return (
     <>
       <div class="filters">
-        <Presets value={preset} set={(p) => setQuery({ last: p, from: undefined, to: undefined })} />
+        <RangeChips of={listRanges} value={preset} set={(p) => setQuery({ last: p, from: undefined, to: undefined })} clear={() => setQuery({ last: undefined })} />
         <AppField value={app} set={(v) => setQuery({ app: v, job_id: undefined })} />
         {job && <button class="chip" aria-pressed="true" onClick={() => setQuery({ job_id: undefined })}>{t('Job')}: <bdi>{data?.items[0]?.job ?? job}</bdi> ×</button>}
         <label class="check small"><input type="checkbox" checked={only} onChange={() => setQuery({ only: only ? undefined : 'wrong' })} />{t('Only jobs with problems')}</label>
@@ -102,24 +107,28 @@ const Sums = ({ of }: { of: [State, number][] }) => <>{of.slice(0, 3).map(([s, n
 
 function Strip({ j, from, to }: { j: JobSlots; from: number; to: number }) {
   const left = (at: string) => `${(100 * (ms(at) - from)) / (to - from)}%`;
+  const step = (e: JSX.TargetedKeyboardEvent<HTMLDivElement>) => { // a strip is one stop of the tab key
+    const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0, ticks = [...e.currentTarget.querySelectorAll('button')];
+    if (by) ticks[ticks.indexOf(e.target as HTMLButtonElement) + by]?.focus();
+  };
   return (
-    <div class="strip" role="group" aria-label={t('Scheduled times of {job}', { job: j.job })}>
+    <div class="strip" role="group" onKeyDown={step} aria-label={t('Scheduled times of {job}', { job: j.job })}>
       {j.slots?.map((s, i) => {
         const next = j.slots![i + 1], room = next && `max(2px, calc(${(100 * (ms(next.due) - ms(s.due))) / (to - from)}% - 1px))`; // no tick covers the next one
         const label = `${stamp(s.due)} · ${slotText(s.state)}${s.again ? ` · ${t('rerun: {result}', { result: t(outcomeText[s.again]) })}` : ''}`;
-        return <button key={s.due} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due), maxWidth: room }} aria-label={label} title={label} onClick={() => open(j, s)} />;
+        return <button key={s.due} tabIndex={i === 0 ? 0 : -1} class={`tick ${tickOf(s.state)} ${s.again === 'succeeded' ? 'again' : ''}`} style={{ left: left(s.due), maxWidth: room }} aria-label={label} title={label} onClick={() => open(j, s)} />;
       })}
-      {j.buckets?.map((b) => <Part key={b.from} j={j} b={b} left={left(b.from)} width={`${(100 * (ms(b.to) - ms(b.from))) / (to - from)}%`} />)}
+      {j.buckets?.map((b, i) => <Part key={b.from} j={j} b={b} first={i === 0} left={left(b.from)} width={`${(100 * (ms(b.to) - ms(b.from))) / (to - from)}%`} />)}
     </div>
   );
 }
 
 /** A part of the strip of a frequent job: what is worst in it is what it shows, as high as its share. */
-function Part({ j, b, left, width }: { j: JobSlots; b: SlotBucket; left: string; width: string }) {
+function Part({ j, b, first, left, width }: { j: JobSlots; b: SlotBucket; first: boolean; left: string; width: string }) {
   const states = worst.filter((s) => (b.states[s] ?? 0) > 0), bad = states.filter((s) => wrong.has(s)).reduce((n, s) => n + b.states[s]!, 0);
   const label = `${stamp(b.from)} – ${clock(b.to)} · ${states.map((s) => `${b.states[s]} ${slotText(s)}`).join(', ')}`;
   return (
-    <button class="tick part" style={{ left, width }} aria-label={label} title={label} onClick={() => (b.worst ? open(j, b.worst) : setQuery({ last: undefined, from: b.from, to: b.to, job_id: j.job_id, app: undefined }))}>
+    <button class="tick part" tabIndex={first ? 0 : -1} style={{ left, width }} aria-label={label} title={label} onClick={() => (b.worst ? open(j, b.worst) : setQuery({ last: undefined, from: b.from, to: b.to, job_id: j.job_id, app: undefined }))}>
       {bad < b.total && <i class={`tick ${tickOf(states.find((s) => !wrong.has(s)) ?? states[0])}`} style={{ height: `${(100 * (b.total - bad)) / b.total}%` }} />}
       {bad > 0 && <i class={`tick ${tickOf(states[0])}`} style={{ height: `${Math.max(25, (100 * bad) / b.total)}%` }} />}
     </button>

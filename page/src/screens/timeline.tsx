@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, get, now, Problem, query } from '../api';
+import { all, asProblem, get, now, Problem, query } from '../api';
 import { lang, t, type Text } from '../i18n';
 import { following, onNews, streaming } from '../live';
-import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Reason, Tabs, toneOf } from '../parts/basic';
+import { Button, Card, Choice, Empty, Head, Loading, Notice, outcomeOf, outcomeText, ProblemBox, Reason, Tabs, toneOf, useCounted } from '../parts/basic';
 import { outages, type Outage } from '../parts/outage';
 import { AppField, learnApps } from '../parts/apps';
-import { Presets, rangeOf } from '../parts/presets';
+import { RangeChips, rangeOf } from '../parts/ranges';
 import { countMinutes, dueTimes, type Ahead, type Counts, type Due } from '../parts/dues';
 import { go, here, Link, setQuery } from '../router';
 import { theme } from '../theme';
@@ -18,7 +18,8 @@ export function Timeline({ tab }: { tab: string }) {
     <>
       <Head title={t('Timeline')} />
       <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('Past runs') }, { id: 'slots', to: '/timeline/slots', text: t('Last night') }, { id: 'week', to: '/timeline/week', text: t('Weekly heat map') }]} />
-      {tab === 'week' ? <Week /> : tab === 'slots' ? <SlotStrips /> : <Lanes />}
+      {tab === 'week' ? <Week /> : tab === 'slots' ? <SlotStrips /> : tab === 'runs' ? <Lanes />
+        : <Empty icon="question" title={t('Page not found')}><Link class="button" to="/timeline">{t('Timeline')}</Link></Empty>}
     </>
   );
 }
@@ -70,7 +71,7 @@ function Lanes() {
         setProblem(undefined);
       } catch (err) {
         if (stop.signal.aborted) return;
-        setProblem(err as Problem);
+        setProblem(asProblem(err));
       }
       loading = false;
       if (again) reload();
@@ -160,13 +161,13 @@ function Lanes() {
   const drag = useRef<{ x: number; end: number; moved: boolean }>();
   const zoom = (f: number) => setView((v) => ({ ...v, span: Math.min(7 * 86400_000, Math.max(60_000, v.span * f)) }));
   const pan = (f: number) => setView((v) => { const e = (v.end || now()) + f * v.span; return { ...v, end: e > now() ? 0 : e }; });
-  const show = (p: string) => { const { from, to } = rangeOf(p); setView({ span: (to ?? now()) - from, end: to ?? 0 }); };
+  const show = (p: string) => { const { from, to } = rangeOf(p); setView({ span: Math.max(60_000, (to ?? now()) - from), end: to ?? 0 }); };
   return (
     <Card title={<>{stamp(end - view.span)} – {view.end ? stamp(end) : t('now')}</>} more={<>
       <AppField value={app} set={(v) => setQuery({ app: v })} />
       <Choice label={t('Group by')} value={by} set={(v) => setQuery({ by: v === 'job' ? undefined : v })} options={[{ value: 'job', text: t('By job') }, { value: 'node', text: t('By node') }]} />
-      <Choice label={t('Time range')} value={String(view.span)} set={(v) => setView({ ...view, span: +v })} options={[[900e3, '15 m'], [3600e3, '1 h'], [21600e3, '6 h'], [86400e3, '24 h']].map(([v, text]) => ({ value: String(v), text: text as string }))} />
-      <Presets of={['night', 'today', 'week']} set={(p) => show(p!)} />
+      <Choice label={t('Time range')} value={String(view.span)} set={(v) => setView({ ...view, span: +v })} options={[900e3, 3600e3, 21600e3, 86400e3].map((v) => ({ value: String(v), text: coarse(v) }))} />
+      <RangeChips of={['night', 'today', 'week']} set={show} />
       <Button icon="left" aria-label={t('Earlier')} work={() => pan(-0.5)} /><Button icon="right" aria-label={t('Later')} disabled={!view.end} work={() => pan(0.5)} />
       {view.end > 0 && <Button work={() => setView({ ...view, end: 0 })}>{t('now')}</Button>}
     </>}>
@@ -213,7 +214,7 @@ function Lanes() {
         </div>
       )}
       {tip?.run && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{tip.run!.job}</b> {t(outcomeText[outcomeOf(tip.run!)])}<br />{stamp(tip.run!.started!)} · {tip.run!.ended ? span(ms(tip.run!.ended) - ms(tip.run!.started)) : coarse(now() - ms(tip.run!.started))} · {tip.run!.node}{tip.run!.reason && <><br /><Reason run={tip.run!} /></>}</div>}
-      {tip?.gap && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{t('Outage')} {span(tip.gap.to - tip.gap.from)}</b><br />{stamp(tip.gap.from)} – {clock(tip.gap.to)}<br /><OutageWords o={tip.gap} /></div>}
+      {tip?.gap && <div class="tip" style={{ left: Math.min(tip.x + 14, innerWidth - 240) + 'px', top: tip.y + 14 + 'px' }}><b>{t('Outage')} {span(tip.gap.to - tip.gap.from)}</b><br />{stamp(tip.gap.from)} – {day(tip.gap.from) === day(tip.gap.to) ? clock(tip.gap.to) : stamp(tip.gap.to)}<br /><OutageWords o={tip.gap} /></div>}
     </Card>
   );
 }
@@ -268,13 +269,14 @@ function Week() {
   const [heat, setHeat] = useState<Heat>(), [problem, setProblem] = useState<Problem>();
   const [seldom, setSeldom] = useState(true), [again, setAgain] = useState(0);
   const [open, setOpen] = useState<{ from: number; to: number; n: number }>(), app = here.value.search.get('app') ?? '';
+  const turn = useCounted(() => String(Math.floor(now() / hour)), []).value; // the week moves on
   useEffect(() => {
     const stop = new AbortController(), from = Math.floor(now() / (15 * minute)) * 15 * minute;
     countMinutes({ from, to: from + 168 * hour, most: seldom ? seldomMost : undefined, app }, stop.signal).then(
       (c) => { learnApps(c.frequent ?? []); setHeat(heatOf(c)); setProblem(undefined); },
       (err) => { if (!stop.signal.aborted) setProblem(err); });
     return () => stop.abort();
-  }, [seldom, again, app, inUTC.value]);
+  }, [seldom, again, app, inUTC.value, turn]);
   const t0 = now(), noon = Date.parse(`${day(t0)}T12:00:00Z`);
   const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
   const top = Math.max(1, ...(heat?.hours.values() ?? [])), least = Math.min(top, ...[...(heat?.hours.values() ?? [])].filter((n) => n > 0)), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
@@ -286,16 +288,16 @@ function Week() {
       {heat?.out.truncated && <Notice look="warn"><p>{heat.out.uncounted ? t('Too many jobs to count. {n} jobs are not included.', { n: heat.out.uncounted.toLocaleString() }) : t('Too many jobs to show them all. Choose an app.')}</p></Notice>}
       <Card title={<>{t('Scheduled runs per hour')} {heat && <span class="count">{heat.total.toLocaleString()}</span>}</>} more={<><AppField value={app} set={(v) => { setOpen(undefined); setQuery({ app: v }); }} /><label class="check small" title={t('Jobs that run more often than every 10 minutes')}><input type="checkbox" checked={seldom} onChange={() => setSeldom(!seldom)} />{seldom && heat?.out.frequent_count ? t('Hide {n} frequent jobs', { n: heat.out.frequent_count.toLocaleString() }) : t('Hide frequent jobs')}</label></>}>
         {!heat ? !problem && <Loading rows={7} /> : (
-          <div class="scroll"><div class="in"><div class="heat" role="grid" aria-label={t('Scheduled runs per hour')}>
+          <div class="scroll"><div class="in"><div class="heat" role="table" aria-label={t('Scheduled runs per hour')}>
             <div role="row" style={{ display: 'contents' }}><span role="columnheader" class="h"><span class="unseen">{t('Day')}</span></span>{Array.from({ length: 24 }, (_, h) => <span key={h} role="columnheader" class="h">{h}</span>)}</div>
             {dates.map((d, i) => (
               <div key={d} role="row" style={{ display: 'contents' }}>
                 <span role="rowheader" class="d">{weekday(noon + i * 86400_000, 'UTC')} {d.slice(8)}</span>
                 {Array.from({ length: 24 }, (_, h) => {
                   const k = `${d} ${two(h)}`, n = heat.hours.get(k) ?? 0, at = heat.at.get(k);
-                  if (at === undefined) return <span key={h} role="gridcell"><span class="c past" style={{ display: 'block' }} /></span>;
+                  if (at === undefined) return <span key={h} role="cell"><span class="c past" style={{ display: 'block' }} /></span>;
                   const share = n === 0 ? 0 : top === least ? 0.4 : 0.12 + 0.68 * Math.sqrt((n - least) / (top - least)), is = open?.from === at && open.to === at + hour;
-                  return <span key={h} role="gridcell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--heat) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
+                  return <span key={h} role="cell"><button class="c" aria-pressed={is} aria-label={`${d} ${h}:00, ${n}`} title={`${d} ${h}:00 · ${n.toLocaleString()}`} style={{ width: '100%', background: n ? `color-mix(in srgb, var(--heat) ${Math.round(share * 100)}%, var(--surface))` : undefined }} onClick={() => setOpen(is ? undefined : { from: at, to: at + hour, n })}>{n > 0 ? short(n) : ''}</button></span>;
                 })}
               </div>
             ))}
@@ -328,6 +330,7 @@ function DuesOf({ from, to, n, most, app, close }: { from: number; to: number; n
   useEffect(() => {
     const stop = new AbortController();
     setList(undefined);
+    setProblem(undefined);
     // The bound is that of a week, so a whole hour is asked for, of which it is six times, also when one minute is wanted.
     dueTimes({ from, to: Math.max(to, from + hour), limit: 500, most: most && most / 168, app }, stop.signal).then((a) => {
       learnApps(a.items);

@@ -1,12 +1,12 @@
 import { computed } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { download, may, now, onceKey, post, Problem, query } from '../api';
+import { asProblem, download, may, now, onceKey, post, Problem, query } from '../api';
 import { t } from '../i18n';
 import { following, onNews, second } from '../live';
 import { Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, show, Until } from '../parts/basic';
 import { AppField, learnApps } from '../parts/apps';
 import { dueTimes, marks, type Ahead, type Due } from '../parts/dues';
-import { here, Link, setQuery } from '../router';
+import { here, Link, setQuery, useOneOf } from '../router';
 import { clock, day, ms, stamp, weekday } from '../time';
 import type { NewToken } from '../types';
 
@@ -15,7 +15,7 @@ const spans = { hour: { hours: 1, most: 30 }, day: { hours: 24, most: 24 }, week
 type Span = keyof typeof spans;
 
 export function Upcoming() {
-  const asked = here.value.search.get('span'), span: Span = asked === 'day' || asked === 'week' ? asked : 'hour';
+  const span = useOneOf('span', Object.keys(spans) as Span[]) || 'hour';
   const app = here.value.search.get('app') ?? '';
   const [list, setList] = useState<Ahead & { from: number; to: number }>(), [problem, setProblem] = useState<Problem>();
   const load = useRef<() => Promise<void>>(), pages = useRef(1);
@@ -33,7 +33,7 @@ export function Upcoming() {
         }
         learnApps([...a.items, ...(a.frequent ?? [])]);
         if (!mine.signal.aborted) { setList({ ...a, from, to }); setProblem(undefined); }
-      } catch (err) { if (!mine.signal.aborted) setProblem(err as Problem); }
+      } catch (err) { if (!mine.signal.aborted) setProblem(asProblem(err)); }
     };
     setList(undefined);
     pages.current = 1;

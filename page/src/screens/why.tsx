@@ -3,17 +3,17 @@ import { explained, t } from '../i18n';
 import { useGet } from '../live';
 import { Button, Card, Empty, Loading, Notice, ProblemBox, Range, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
-import { Moment, pastRange, RangeChips } from '../parts/ranges';
+import { everyRange, Moment, pastRange, RangeChips } from '../parts/ranges';
 import { RunTable } from '../parts/runtable';
 import { SlotBadge, slotsPath, slotText, slotTone, type OfJob } from '../parts/slots';
-import { here, Link, setQuery } from '../router';
+import { here, Link, setQuery, useOneOf } from '../router';
 import { inSpans, inZone, ms, stamp, zoneShown } from '../time';
 import type { Explanation, Job, JobSlots, Slot, SlotBucket } from '../types';
 
 /** Why a job ran, or did not run, at some time: its recent due times to click on, and the answer for one of them. */
 export function Why({ job: j }: { job: Job }) {
   const zone = j.timezone ?? zoneShown(), q = here.value.search;
-  const asked = q.get('at') ?? '', preset = q.get('range') ?? (q.get('from') ? '' : 'week');
+  const asked = q.get('at') ?? '', preset = useOneOf('range', everyRange) || (q.get('from') ? '' : 'week');
   const between: Between = () => pastRange(preset, zone) ?? { from: q.get('from') ?? '', to: q.get('to') ?? '' };
   const choose = (id: string) => setQuery({ range: id, from: undefined, to: undefined, at: undefined });
 
