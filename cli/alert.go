@@ -210,7 +210,7 @@ func alertSent(c *console) *cobra.Command {
 	return cmd
 }
 
-// noteMissingMessages notes messages that are missing from the list.
+// noteMissingMessages prints how many events got no message, and how often a template failed.
 func noteMissingMessages(ctx context.Context, c *console, r *remote) error {
 	v, _, err := get[view.AlertSummary](ctx, r, alertsPath+"/summary", nil)
 	if err != nil {

@@ -191,7 +191,7 @@ With --test, the channels get a sample of its alerts, and nothing is saved.`,
 
 	r := newRemote(c, cmd)
 
-	// Flags with a value that needs no conversion.
+	// These flags need no conversion.
 	flags := cmd.Flags()
 	flags.StringSliceVar(&on, "on", nil, "events that raise an alert, separated by commas")
 	flags.StringSliceVarP(&v.Channels, "channel", "c", nil, "channel to send to; may be repeated")

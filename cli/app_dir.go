@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// appDir returns our folder below one of the user's folders. For root it is below the system
-// folder, if one is given.
+// appDir returns go-crontab's folder below the user's folder that the variable names, or below the
+// usual one. For root it is below the system folder, if one is given.
 func appDir(variable, usual, system, name string) (string, error) {
 	if system != "" && os.Geteuid() == 0 {
 		return filepath.Join(system, name), nil

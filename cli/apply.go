@@ -22,7 +22,7 @@ import (
 // appliedKind is a list of changed objects, with its names in the API and for people.
 type appliedKind struct {
 	field, kind string
-	list        []view.AppliedJob // other objects than jobs use a part of the fields
+	list        []view.AppliedJob // objects other than jobs use only some of the fields
 }
 
 // appliedKinds returns the lists of changes in display order.
@@ -162,7 +162,7 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 	return more, err
 }
 
-// emptyPrune refuses to prune with files without jobs, which would delete every job. That is
+// emptyPrune refuses --prune if the files have no jobs, which would delete every job. That is
 // usually a mistake.
 func (f *applyFlags) emptyPrune(set *manifest.Set) error {
 	switch {
@@ -193,7 +193,7 @@ func parseLabels(flag string, list []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// readManifests reads files. Faults in them have the exit code of a definition that the server
+// readManifests reads files. A fault in a file has the exit code of a definition that the server
 // refuses.
 func readManifests(paths []string, c *console) (*manifest.Set, error) {
 	set, err := manifest.ReadUpTo(manifest.MaxSizeInParts, paths, c.in)
@@ -277,7 +277,7 @@ func (r *remote) apply(
 	return done, raw, err
 }
 
-// place replaces request fields in a problem by places in files, and sorts them.
+// place replaces the request fields in a problem's errors by places in files, and sorts the errors.
 func (p *apiProblem) place(set *manifest.Set) {
 	for i := range p.Errors {
 		e := &p.Errors[i]

@@ -13,8 +13,8 @@ import (
 // maxApplyPart bounds the objects of a request, in bytes. The server accepts 16 MiB.
 const maxApplyPart = 15 << 20
 
-// parts splits a set into requests. With --prune it never splits: the server must see all jobs that
-// stay to know which to delete.
+// parts splits a set into requests. With --prune it never splits: to know which jobs to delete, the
+// server must see all jobs that stay.
 func (f *applyFlags) parts(set *manifest.Set) ([]*manifest.Set, error) {
 	if !f.prune {
 		most := map[string]int{
@@ -84,17 +84,16 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 // applyReport reports the parts of an apply as they complete.
 type applyReport struct {
 	*remote
-	told    map[string]bool // objects that may appear in several parts
+	told    map[string]bool // objects already reported; a later part may repeat them
 	counts  map[string]int  // by action
 	changed int
 
-	// The server's response to a single part, and the merged lists of several.
+	// whole is the response to print, lists are the merged lists of several responses.
 	whole json.RawMessage
 	lists map[string][]json.RawMessage
 }
 
-// take drops objects from a response that an earlier response has reported, and keeps the rest
-// unchanged.
+// take drops the objects that an earlier response has reported, and keeps the others unchanged.
 func (a *applyReport) take(kinds []appliedKind, raw json.RawMessage) error {
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &sent); err != nil {

@@ -16,7 +16,7 @@ import (
 
 const appsPath = "/api/v1/apps"
 
-// names reads all names of a list without pages.
+// names reads all names of a list that has no pages.
 func (r *remote) names(ctx context.Context, path string) (names []string, err error) {
 	found, _, err := all[named](ctx, r, path)
 	for _, v := range found {
@@ -39,8 +39,8 @@ func (r *remote) unknown(ctx context.Context, what, name, path string) (said str
 	return said, nil
 }
 
-// missing explains that a named object does not exist, and suggests a similar name. path lists the
-// objects, and so does the command.
+// missing explains that a named object does not exist, and suggests a similar name. path is the
+// API's list of these objects, and `command ls` prints it.
 func (r *remote) missing(ctx context.Context, err error, what, name, path, command string) error {
 	if !isStatus(err, http.StatusNotFound) {
 		return err
@@ -55,7 +55,7 @@ func (r *remote) missing(ctx context.Context, err error, what, name, path, comma
 	}
 }
 
-// unknownIn is unknown for the app and the node of a filter.
+// unknownIn calls unknown for the app and the node of a filter.
 func (r *remote) unknownIn(ctx context.Context, filter url.Values) (said string, err error) {
 	for field, path := range map[string]string{"app": appsPath, "node": nodesPath} {
 		if filter.Has(field) && err == nil && said == "" {
@@ -86,7 +86,7 @@ func (r *remote) noApp(ctx context.Context, app string) error {
 	return r.refuseUnknown(ctx, given("app", app))
 }
 
-// warnOfApps warns about apps without jobs in a new object. Jobs may follow, or the name is
+// warnOfApps warns if a new object names apps without jobs. Jobs may follow, or the name is
 // mistyped.
 func (r *remote) warnOfApps(ctx context.Context, apps ...string) {
 	for _, app := range apps {
@@ -104,7 +104,7 @@ func absentFlag(cmd *cobra.Command, ok *bool, what string) {
 	cmd.Flags().BoolVar(ok, "absent-ok", false, "accept a name that no "+what+" has yet")
 }
 
-// absent returns the query for such a change.
+// absent returns the query that --absent-ok adds to a request.
 func absent(ok bool) url.Values {
 	if ok {
 		return url.Values{"absent": {"ok"}}
@@ -112,7 +112,7 @@ func absent(ok bool) url.Values {
 	return nil
 }
 
-// orAbsent adds a hint about --absent-ok, in place of the API's.
+// orAbsent replaces the API's hint about absent=ok by one about --absent-ok.
 func orAbsent(err error) error {
 	if p := (*apiProblem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound {
 		p.Detail, _, _ = strings.Cut(p.Detail, " Add ?absent=ok")

@@ -72,7 +72,7 @@ other and take turns with scheduled runs.`,
 		}
 
 		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
-		if to != "" { // The default end is the cluster's now. The clock of this machine may be ahead.
+		if to != "" { // The default end is the cluster's time, since this machine's clock may be ahead.
 			last, err := parseTime(to, c.zone(), now)
 			if err != nil {
 				return usageError("--to %w", err)
@@ -140,7 +140,7 @@ func (b *backfillView) progress() string {
 	return words
 }
 
-// health is the health in words. A node of an earlier version does not send it.
+// health returns the health in words, or the state if a node of an earlier version sends no health.
 func (b *backfillView) health() string {
 	if b.Health == "" || b.Health == view.BackfillUnknown {
 		return b.State

@@ -122,7 +122,7 @@ func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, 
 		Version: readVersion().Version,
 		Listen:  l.Addr().String(), Rate: -1, Log: slog.New(slog.DiscardHandler),
 	})
-	go func() { _ = server.Serve(ctx, l) }() // ends with ctx; on any other end, requests fail and report it
+	go func() { _ = server.Serve(ctx, l) }() // ends with ctx; if it ends before, requests fail and show that
 	return token, nil
 }
 

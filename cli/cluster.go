@@ -106,7 +106,7 @@ func clusterTable(v *view.Cluster, now time.Time) *table {
 	for _, s := range v.Sessions {
 		state, age := "ready", time.Duration(s.BeatAgeMS)*time.Millisecond
 		switch {
-		case expiry > 0 && age > expiry*4/10: // with such a lease, a node starts nothing
+		case expiry > 0 && age > expiry*4/10: // a node with a lease this old starts nothing
 			state = "silent"
 		case s.Draining:
 			state = "draining"
@@ -141,8 +141,8 @@ func (r *remote) noteFolder(f *view.Folder, now time.Time) {
 	}
 }
 
-// offset formats the difference between MySQL's clock and the node's. It needs no action, because
-// MySQL's clock counts.
+// offset formats the difference between MySQL's clock and the node's. A difference needs no action,
+// because MySQL's clock counts.
 func offset(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
 	switch {

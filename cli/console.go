@@ -40,13 +40,13 @@ func (c *console) complain(err error) {
 	}
 }
 
-// queueLog puts queues in front of standard output and standard error. A process that must never
-// wait for the reader of its log uses them. It flushes them at its end.
+// queueLog puts queues in front of standard output and standard error. It is for a process that
+// must never wait for the reader of its log. Such a process flushes the queues before it exits.
 func (c *console) queueLog() {
 	c.out, c.err = logqueue.New(c.out, logqueue.Room), logqueue.New(c.err, logqueue.Room)
 }
 
-// flushLimit bounds the wait for the reader of the log at the end of the process.
+// flushLimit bounds how long a process that exits waits for a slow reader of its log.
 const flushLimit = time.Second
 
 // flush writes the queued output.

@@ -28,8 +28,8 @@ type contexts struct {
 	file string
 }
 
-// clusterContext is the address of a cluster, with commas between several nodes, and the files of
-// its token and of its authorities.
+// clusterContext is the address of a cluster, with commas between several nodes. It names the files
+// with the token and with the certificates of the authorities.
 type clusterContext struct {
 	Server    string `yaml:"server"`
 	TokenFile string `yaml:"token_file,omitempty"`
@@ -147,7 +147,8 @@ func fromContext(flags *pflag.FlagSet) error {
 		}
 	}
 
-	// The token in the variable may belong to another cluster.
+	// With --context, the context's token wins: the one in the variable may belong to another
+	// cluster.
 	told := !asked.Changed && (os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "")
 	if ctx.TokenFile == "" || flags.Changed("token") || told {
 		return nil

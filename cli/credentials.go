@@ -20,8 +20,8 @@ func linkFolder() (string, error) {
 	return appDir("XDG_DATA_HOME", ".local/share", "", "servers")
 }
 
-// linkOf returns the link for a server, or "" for other than loopback addresses. dev's nodes listen
-// only on loopback addresses.
+// linkOf returns the link for a server, or "" if its address is not a loopback address: dev's nodes
+// listen only on loopback addresses.
 func linkOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" || u.Port() == "" {
@@ -44,11 +44,11 @@ func linkOf(server string) string {
 	return filepath.Join(dir, host+"-"+u.Port())
 }
 
-// nodesLock is a file next to dev's token, locked while any of the nodes lives.
+// nodesLock is a file next to dev's token. It is locked while any of dev's nodes lives.
 const nodesLock = "nodes.lock"
 
-// knownToken returns the token for a server of dev, or "". If dev was killed, its links remain and
-// other programs may use its ports, so the lock counts.
+// knownToken returns the token for a server of dev, or "". If dev was killed, its links remain, and
+// other programs may use its ports. So a link counts only while the file is locked.
 func knownToken(server string) string {
 	file, err := os.Readlink(linkOf(server))
 	if err != nil || !isLocked(filepath.Join(filepath.Dir(file), nodesLock)) {

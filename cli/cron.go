@@ -43,7 +43,7 @@ func cronCommand(c *console) *cobra.Command {
 	return newGroup("cron", "Explain cron expressions, without a server", cronNext(c), cronExplain(c))
 }
 
-// cronFlags are the flags of both commands.
+// cronFlags are the flags that all commands of cron share.
 type cronFlags struct {
 	output
 	zone, from string

@@ -195,7 +195,7 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	return cmd, func() {
 		select {
 		case <-copied:
-		case <-time.After(time.Second): // another process holds the write end
+		case <-time.After(time.Second): // another process still holds the write end of the pipe
 		}
 		_ = out.Close()
 	}, nil

@@ -61,7 +61,7 @@ func (m *member) unlink() { unlinkToken(m.url(), m.tokenFile()) }
 // secretKeyFile holds the key of dev's secrets.
 func (d *dev) secretKeyFile() string { return filepath.Join(d.data, "secret.key") }
 
-// takeSecretKey creates the key unless an earlier start has. All nodes share it.
+// takeSecretKey creates the key unless an earlier start has created it. All nodes share the key.
 func (d *dev) takeSecretKey() error {
 	if _, err := os.Stat(d.secretKeyFile()); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -19,8 +19,8 @@
 //
 // # Output
 //
-// Results go to stdout, everything else to stderr. Colours, and fitting tables to the width, are
-// for terminals only.
+// Results go to stdout, everything else to stderr. Only on a terminal, output has colours, and
+// tables fit the width.
 //
 // # Failures in dev
 //

@@ -46,8 +46,8 @@ func stamp(t *time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// exportSecrets prints, as comments, commands that create the secrets. Nobody can read their
-// values. They come first, because other objects name them.
+// exportSecrets prints, as comments, commands that create the secrets. Nobody can read the values
+// of secrets. The commands come first, because other objects name the secrets.
 func (r *remote) exportSecrets(ctx context.Context) error {
 	secrets, _, err := list[view.Secret](ctx, r, secretsPath, nil, everything)
 	if err != nil {

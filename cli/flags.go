@@ -87,8 +87,8 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseEnd reads the end of something: a time, or a duration from now. It returns a duration as it
-// is, so that the server's clock counts.
+// parseEnd reads an end: a time, or a duration from now. It leaves a duration to the server, whose
+// clock counts.
 func parseEnd(flag, s string, now time.Time) (string, error) {
 	d, err := job.ParseDuration(strings.TrimPrefix(s, "+"))
 	switch {

@@ -167,7 +167,7 @@ func (f *importFlags) read(
 		return nil, nil, err
 	}
 
-	// Ignore files in folders as cron does, with a note.
+	// Note the files that were left out, because cron ignores them in folders.
 	names := &crontab.Names{}
 	report.files = len(files)
 	for _, file := range left {
@@ -238,7 +238,7 @@ func (f *importFlags) read(
 	return lines, report, nil
 }
 
-// common returns the options of all files: what all jobs get.
+// common returns the options that apply to all files.
 func (f *importFlags) common() (o crontab.Options, err error) {
 	o = crontab.Options{App: f.app, Selector: f.selector, Timeout: job.Duration(f.timeout)}
 	if len(f.labels) > 0 {
@@ -253,7 +253,7 @@ func (f *importFlags) common() (o crontab.Options, err error) {
 	return o, nil
 }
 
-// withFlag adds the flag that selects the kind of crontab.
+// withFlag adds the flag that selects the kind of crontab to a note.
 func withFlag(note problem.Text) problem.Text {
 	switch note.Code {
 	case problem.CrontabSystem.Code():
@@ -299,7 +299,8 @@ func skipped(given, files []string) (map[string][]int, error) {
 }
 
 // checkSkipped returns an error if a skipped line has no job, for example because it is a comment
-// or beyond the end. The number is probably wrong, and an unwanted line would be imported.
+// or beyond the end. The number is then probably wrong, and the line that was meant would be
+// imported.
 func checkSkipped(skip []int, file string, out *crontab.File) error {
 	lines := slices.Clone(out.Skipped)
 	for _, e := range out.Entries {
@@ -336,8 +337,8 @@ func someOf(numbers []int) string {
 	return text
 }
 
-// crontabFiles returns the files to read. In a folder, cron accepts only certain file names, and so
-// do we; left lists the others.
+// crontabFiles returns the files to read. In a folder, it takes only the file names that cron
+// accepts; left lists the others.
 func crontabFiles(args []string) (files, left []string, err error) {
 	seen := map[string]bool{}
 	add := func(file string) {
@@ -345,7 +346,7 @@ func crontabFiles(args []string) (files, left []string, err error) {
 		if err != nil {
 			full = file
 		}
-		if !seen[full] { // it may be given twice, or be in a folder that is given
+		if !seen[full] { // the file may be given twice, or lie in a given folder
 			files = append(files, file)
 		}
 		seen[full] = true
@@ -403,14 +404,14 @@ func readCrontab(c *console, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, crontab.MaxSize+1))
 }
 
-// isSystem reports whether the path is that of a system crontab, which has a column for users. The
-// path may be below the mounted or unpacked root of another machine.
+// isSystem reports whether a path leads to a system crontab, which has a column for users. The path
+// may be below the mounted or unpacked root of another machine.
 func isSystem(file string) bool {
 	full, err := filepath.Abs(file)
 	return err == nil && (strings.HasSuffix(full, "/etc/crontab") || isInCronD(full))
 }
 
-// isInCronD reports whether a path is that of a package's or a service's system crontab.
+// isInCronD reports whether a file lies in /etc/cron.d, where packages and services have crontabs.
 func isInCronD(file string) bool {
 	full, err := filepath.Abs(file)
 	return err == nil && strings.HasSuffix(filepath.Dir(full), "/etc/cron.d")
@@ -428,7 +429,7 @@ func ownerOf(file string) string {
 
 // crontabLabel is the label by which a later import recognises the jobs of a crontab: the machine
 // and the full path, or only the file name if the path is too long. before is the label of older
-// versions. It lacks the machine, so another machine may have used the same.
+// versions. It lacks the machine, so jobs of another machine may have the same label.
 type crontabLabel struct{ now, before string }
 
 func labelOf(file string) crontabLabel {

@@ -19,8 +19,8 @@ import (
 // node's commands and informs the other nodes.
 const initGrace = 5 * time.Second
 
-// beInit runs args in a child process if this is process 1, and returns the child's exit code. That
-// is so in a container without an init.
+// beInit runs args in a child process if this is process 1, as in a container without an init. It
+// returns the child's exit code.
 //
 // When process 1 ends, the kernel kills all others immediately. If the node were process 1 and were
 // killed, its guard could not clean up, and the other nodes would wait for the end of its lease.
@@ -32,7 +32,7 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 		return 0, false
 	}
 
-	guard.Conceal() // it has the node's environment, with secrets
+	guard.Conceal() // process 1 has the node's environment, with secrets
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(errs, "go-crontab as process 1:", err)

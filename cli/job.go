@@ -70,8 +70,8 @@ func (r *remote) noJob(ctx context.Context, what, arg, command string) error {
 	}
 }
 
-// nearestJob returns the job that was probably meant: one of the same name in another app, or one of
-// a similar name in the same app.
+// nearestJob returns the job that was probably meant: a job of the same name in another app, or a
+// job of a similar name in the same app.
 func (r *remote) nearestJob(ctx context.Context, arg string) string {
 	app, name := splitName(arg)
 	if len(name) < 2 || isJobID(arg) { // everything is similar to a letter

@@ -33,8 +33,8 @@ var jobFlags = map[string]string{
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
 
-// bodyOf returns the request body for the given flags, by their places in it. A zero is sent, too, so
-// that the server may refuse it.
+// bodyOf returns a request body with the given flags, each at its place. It includes zeros, so that
+// the server can refuse them.
 func bodyOf(flags *pflag.FlagSet, places map[string]string) map[string]any {
 	body := map[string]any{}
 	for name, place := range places {

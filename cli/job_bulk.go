@@ -34,7 +34,7 @@ func (f *jobFilter) query() url.Values {
 		"label", f.label, "name", f.name)
 }
 
-// bulk is a command that changes several jobs: the ones in its arguments, or the ones that a filter
+// bulk is a command that changes several jobs: the jobs in its arguments, or the jobs that a filter
 // matches.
 type bulk struct {
 	filter           jobFilter
@@ -96,13 +96,13 @@ func bulkName(j *view.BulkItem) string {
 	return j.App + "/" + j.Name
 }
 
-// add adds the response to the next request.
+// add appends the response to a further request.
 func (v *bulkView) add(p *bulkView) {
 	v.Changed, v.Unchanged, v.Refused = v.Changed+p.Changed, v.Unchanged+p.Unchanged, v.Refused+p.Refused
 	v.Items, v.Next, v.Matched, v.AtLeast = append(v.Items, p.Items...), p.Next, p.Matched, p.AtLeast
 }
 
-// selected changes the jobs of the filter. It returns false if there is no filter.
+// selected changes the jobs that the filter matches. It returns false if there is no filter.
 func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) {
 	query := b.filter.query()
 	if b.ids != nil {
@@ -272,7 +272,7 @@ func (v *bulkView) only(result job.BulkResult) string {
 	return ""
 }
 
-// whyRefused returns the reason of a refusal, if it is one.
+// whyRefused returns why a job was refused, or "" if it was not.
 func whyRefused(j *view.BulkItem) string {
 	if j.Why == nil {
 		return ""

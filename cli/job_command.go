@@ -74,7 +74,8 @@ func (f *commandFlags) complete(body map[string]any) error {
 	return nil
 }
 
-// numberOrText keeps numbers as numbers. The server knows which limit takes which type.
+// numberOrText returns a number as a number. The server knows whether a limit takes a number or a
+// text.
 func numberOrText(s string) any {
 	var n json.Number
 	if json.Unmarshal([]byte(s), &n) == nil && !strings.HasPrefix(s, `"`) {

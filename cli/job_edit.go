@@ -111,7 +111,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 			return nil, e.keep(err)
 		}
 
-		// The user has given up: an empty or unchanged text.
+		// The user gives up with an empty or unchanged text.
 		switch {
 		case strings.TrimSpace(after) == "", refused == nil && after == first:
 			e.notef("%s was not changed\n", plain(e.name))
@@ -140,7 +140,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// keep adds a hint with the file of the unsaved text to an error.
+// keep adds a hint to an error: it names the file with the unsaved text.
 func (e *jobEditing) keep(err error) error {
 	hint := fmt.Sprintf("your text is in %s; to apply it:  %s apply -f %s", e.file, program(), quote(e.file))
 	if more := hintOf(err); more != "" {
@@ -201,8 +201,7 @@ func withoutRemarks(text string) string {
 	return text
 }
 
-// head returns our lines at the top. Line numbers in errors account for the lines of the head
-// itself.
+// head returns our lines at the top of the file. Line numbers in its errors include these lines.
 func (e *jobEditing) head(refused error) string {
 	lines := []string{
 		e.name + ", version " + fmt.Sprint(e.version),
@@ -306,8 +305,8 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 		return nil, &exitError{code: exitRefused, err: err}
 	}
 
-	// A removed field normally gets its default. But a missing pause says nothing by itself, so we
-	// resume explicitly.
+	// A removed field normally gets its default. But a text without a pause does not end the pause,
+	// so we resume explicitly.
 	resume := e.paused && !saysPaused(body)
 	var is named
 	if err := json.Unmarshal(object, &is); err == nil && is.App+"/"+is.Name != e.name {

@@ -11,7 +11,7 @@ import (
 )
 
 // concerning adds settings from elsewhere that apply to a job: the retention of its records, and
-// alert rules. It ignores an older node that has neither.
+// alert rules. An older node may have neither; that is no error.
 func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	rules, _, err := get[view.Retentions](ctx, r, "/api/v1/retention", nil)
 	if missing := isStatus(err, http.StatusNotFound); err != nil && !missing {

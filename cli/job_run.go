@@ -65,7 +65,7 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 	return cmd
 }
 
-// awaitRun waits for the end of a run within a bound, and prints its output and its outcome.
+// awaitRun waits for the end of a run until bounded ends, and prints its output and its outcome.
 func (r *remote) awaitRun(ctx, bounded context.Context, j *jobView, asked view.Requested, w *waitFlags) error {
 	run, raw, err := r.await(bounded, asked)
 	if err != nil {

@@ -229,7 +229,7 @@ same time, nothing happens.`,
 	return cmd
 }
 
-// completeVersions completes names of jobs, and then at most most versions of the named job.
+// completeVersions completes the name of a job, and then up to most versions of that job.
 func completeVersions(c *console, most int) cobra.CompletionFunc {
 	jobs := completeJobs(c)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -26,7 +26,7 @@ type migration struct {
 
 	Token string `json:"token,omitempty"` // the first token, if it was just created
 
-	AuditRemoved int `json:"audit_removed,omitempty"` // number of old audit lines
+	AuditRemoved int `json:"audit_removed,omitempty"` // number of old audit lines that were removed
 
 	Restored *restored `json:"restored,omitempty"` // with --after-restore
 }

@@ -106,7 +106,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	return r, nil
 }
 
-// countingRestored bounds the time for counting runs that the backup does not know.
+// countingRestored bounds the time for counting jobs that were due after the backup.
 const countingRestored = time.Minute
 
 func mentions(list []read.NamedJob) (out []view.JobMention) {

@@ -49,7 +49,7 @@ func nodeList(c *console) *cobra.Command {
 	return cmd
 }
 
-// all reads a list without pages.
+// all reads a list that has no pages.
 func all[T any](ctx context.Context, r *remote, path string) (items []T, raw view.Page[json.RawMessage], err error) {
 	raw, body, err := get[view.Page[json.RawMessage]](ctx, r, path, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func (n *nodeView) labels() string {
 	return strings.Join(out, ", ")
 }
 
-// why says since when a node is gone, and why, by whom and since when it is cordoned.
+// why says since when a node is gone. For a cordon it gives the reason, the author and the age.
 func (n *nodeView) why(now time.Time) string {
 	var parts []string
 	if n.Gone != nil {

@@ -13,8 +13,8 @@ import (
 const statusPause = time.Second
 
 // notifySystemd reports the node's status to systemd until over ends, if systemd has started us
-// with Type=notify. It sends READY immediately: the API answers, and restarting us would not help a
-// MySQL that is still down. `systemctl status` shows the status.
+// with Type=notify. It sends READY immediately, because the API answers. If MySQL is still down, a
+// restart of the node would not help. `systemctl status` shows the status.
 //
 // With WatchdogSec in the unit, systemd kills a node that is silent for that time. Our messages
 // require only that the node can read its own sets. They continue without MySQL, because a restart

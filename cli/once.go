@@ -71,7 +71,7 @@ func isLost(err error) bool {
 // it may be waiting for MySQL.
 type patience struct{ silent time.Time }
 
-// lasts reports whether to continue after an error, or after a success.
+// lasts reports whether to continue after err, or after a success if err is nil.
 func (p *patience) lasts(err error) bool {
 	switch {
 	case err == nil, isStatus(err, http.StatusServiceUnavailable) && !isLost(err):

@@ -28,7 +28,7 @@ func (p *apiProblem) Error() string {
 	var parts []string
 	detail := p.Detail
 	if len(p.Errors) > 0 {
-		detail = "" // it repeats the errors in one line
+		detail = "" // the detail repeats the errors in one line
 	}
 
 	for _, s := range []string{p.Title, detail} {

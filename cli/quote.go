@@ -6,8 +6,8 @@ import (
 )
 
 // commandText builds the text for bash from the arguments after "--". A single argument is the text
-// itself. Several are a program with its arguments, split by the caller's shell. They are quoted,
-// so that bash splits them in the same way.
+// itself. Several arguments are a program with its arguments, as the caller's shell has split them.
+// They are quoted, so that bash splits them in the same way.
 func commandText(args []string) string {
 	if len(args) == 1 {
 		return args[0]

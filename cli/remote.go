@@ -27,9 +27,9 @@ const defaultServer = "http://127.0.0.1:8610"
 type remote struct {
 	*console
 	output
-	server string         // of several nodes with commas between them
+	server string         // URL of a node, or of several with commas between them
 	token  string         // empty: none
-	roots  *x509.CertPool // nil: those of the system
+	roots  *x509.CertPool // nil: the system's authorities
 	api    *client.Client
 }
 
@@ -201,7 +201,7 @@ func list[T any](
 	return items, raw, err
 }
 
-// listQuietly is list without that explanation.
+// listQuietly is like list, but does not explain an empty list.
 func listQuietly[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
 ) (items []T, raw view.Page[json.RawMessage], err error) {

@@ -78,7 +78,7 @@ Try it without any setup:   go-crontab dev
 Run it for real:            go-crontab migrate --bootstrap, then go-crontab serve on each machine`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// nearest makes the suggestions, as for groups.
+		// nearest suggests commands instead, as for groups.
 		DisableSuggestions: true,
 		Version:            readVersion().Version,
 	}
@@ -118,8 +118,8 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	return root
 }
 
-// noEmptyFlag refuses a flag that is given with an empty value, which an unset variable causes. It
-// would act like a flag that is left out: a filter would select everything, and a setting would get its
+// noEmptyFlag refuses a flag with an empty value, which usually comes from an unset variable. The
+// flag would act like a missing one: a filter would select everything, and a setting would get its
 // default.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -258,7 +258,7 @@ func wants(least, most int, what string) cobra.PositionalArgs {
 				err = withHint(err, "%s", near)
 			}
 			return err
-		case slices.Contains(args, ""): // an unset variable; an empty name may mean all
+		case slices.Contains(args, ""): // from an unset variable; an empty name could mean all objects
 			return fmt.Errorf("%s: an argument is empty; want %s", cmd.CommandPath(), what)
 		}
 		return nil

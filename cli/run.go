@@ -139,7 +139,7 @@ func (r *remote) onlyJob(ctx context.Context, q url.Values, arg string) error {
 	case arg == "":
 		return nil
 	case isJobID(arg):
-		// The list would be empty for an id that no job ever had.
+		// Check the id first: for an id that no job ever had, the list would just be empty.
 		if _, err := r.call(ctx, http.MethodGet, "/api/v1/jobs/"+arg+"/history", url.Values{"limit": {"1"}},
 			nil); err != nil {
 			return r.orNoJob(ctx, err, arg)
@@ -156,7 +156,7 @@ func (r *remote) onlyJob(ctx context.Context, q url.Values, arg string) error {
 	return nil
 }
 
-// orNoJob returns the error for a job that never existed, if that is the reason of err.
+// orNoJob returns the error for a job that never existed if that is the reason of err, or else err.
 func (r *remote) orNoJob(ctx context.Context, err error, arg string) error {
 	if arg != "" && isStatus(err, http.StatusNotFound) {
 		return r.noJob(ctx, "job", arg, "job")

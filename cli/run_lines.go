@@ -15,10 +15,10 @@ import (
 type outputLine struct {
 	number int64
 	text   string
-	millis int64 // from the start of the run until it came; negative: unknown
+	millis int64 // from the start of the run to the line; negative: unknown
 	stderr bool
 	gap    bool
-	open   bool // the output so far ends within it
+	open   bool // the output so far ends within this line
 }
 
 // lineReader puts lines together from the pieces of an output.
@@ -60,7 +60,7 @@ func (l *lineReader) piece(p *view.OutputEvent) error {
 	return nil
 }
 
-// stamp takes the time and the stream of a line.
+// stamp sets the time and the stream of the line.
 func (l *lineReader) stamp(number int64) {
 	for len(l.stamps) > 0 && l.stamps[0][0] <= number {
 		l.line.millis, l.line.stderr = l.stamps[0][1], l.stamps[0][2] == 1
@@ -110,7 +110,7 @@ func (r *remote) lines(ctx context.Context, run string, yield func(outputLine) e
 			}
 		}
 		if len(last.Pieces) == 0 || last.Next >= last.Bytes {
-			if last.Text != "" { // instead of output that was removed
+			if last.Text != "" { // a text that replaces removed output
 				return last, yield(outputLine{text: strings.TrimSuffix(last.Text, "\n"), gap: true})
 			}
 			l.line.open = true
@@ -185,7 +185,7 @@ func (r *remote) printLine(l outputLine, run *view.Run, f logsFlags, zone *time.
 	}
 	end := "\n"
 	if l.open && f.follow {
-		end = "" // it goes on there
+		end = "" // following continues this line
 	}
 	_, err := fmt.Fprint(r.out, at, visible(l.text), end)
 	return err

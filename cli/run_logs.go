@@ -113,7 +113,7 @@ func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) e
 		q.Set("raw", "1")
 	}
 
-	held := "" // of the last message
+	held := "" // unfinished sequence at the end of the last message
 	f := r.follower(outputPath(run), q)
 	f.Patience = followPatience
 	f.On = func(m sse.Message) error {

@@ -80,7 +80,7 @@ func (r *remote) rerunQuery(ctx context.Context, f *rerunFlags, runs []string) (
 	return q, nil
 }
 
-// namedRuns selects runs by their ids, and by jobs whose latest runs they are.
+// namedRuns selects runs by name: by the id of a run, or by a job for its latest run.
 func (r *remote) namedRuns(ctx context.Context, names []string) (url.Values, error) {
 	var ids []string
 	for _, name := range names {
@@ -113,7 +113,7 @@ func (r *remote) rerun(ctx context.Context, query url.Values, f *rerunFlags) err
 	}
 
 	v, err := r.rerunPages(ctx, query, false)
-	if err != nil && v.Started > 0 { // their last runs have not ended, so they do not match again
+	if err != nil && v.Started > 0 { // the new runs have not ended, so these due times do not match again
 		err = fmt.Errorf("%w\n  %s before that run again", err, counted(v.Started, "due time"))
 	}
 	return r.tellRerun(v, err)

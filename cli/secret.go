@@ -283,7 +283,7 @@ const (
 )
 
 // secretKeys reads the keys of a node from the file that the flag names, else from the variable,
-// else from the file that a variable names. It returns nil without any.
+// else from the file that a variable names. It returns nil if none is set.
 func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 	from := "--" + secretKeyFlag
 	if file == "" {

@@ -99,7 +99,7 @@ may not join the cluster; the message says why.`,
 	}
 
 	s.flags(cmd)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { allowEmpty(cmd.Flags(), f.Name) }) // it overrides the variable
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { allowEmpty(cmd.Flags(), f.Name) }) // an empty flag wins
 	cmd.Flags().BoolVar(&check, checkFlag, false, "only print the settings and what is wrong with them; exit with 0 or 2")
 	return cmd
 }
@@ -244,9 +244,9 @@ func (s *serveSettings) serve(c *console) error {
 		return err
 	}
 
-	// A Go program that panics or is aborted by a watchdog ends with exit code 2, the code for
-	// invalid settings, after which the unit does not restart it. Make a crash end by a signal
-	// instead.
+	// A Go program that panics, or that a watchdog aborts, ends with exit code 2. That is also the
+	// code for invalid settings, after which the unit does not restart the node. So let a crash end
+	// by a signal.
 	debug.SetTraceback("crash")
 	guard.Conceal()
 	c.queueLog()
@@ -438,11 +438,12 @@ func (s *serveSettings) answerProbes(ctx context.Context, server *api.Server, l 
 	if ctx.Err() != nil {
 		return nil // slow responses were cut off
 	}
-	stop.request(fmt.Errorf("the listener of --probe-listen stopped: %w", err)) // an orchestrator would kill the node
+	stop.request(fmt.Errorf("the listener of --probe-listen stopped: %w", err)) // failed probes would kill the node
 	return err
 }
 
-// followLeft bounds the wait for the folder's follower. A read on a hanging file system never ends.
+// followLeft bounds how long a stop waits for the loop that follows the folder. A read from a
+// hanging file system never returns.
 const followLeft = 2 * time.Second
 
 // within waits up to d for a channel to close, and reports whether it did.

@@ -88,7 +88,8 @@ be read on the network`)
 // secured reports whether the API speaks TLS.
 func (a *accessSettings) secured() bool { return a.tlsCert != "" }
 
-// metricsJobs returns the limit as node.Config expects it.
+// metricsJobs returns mostJobs for node.Config, where 0 is the default and a negative number is
+// none.
 func (a *accessSettings) metricsJobs() int {
 	if a.mostJobs == 0 {
 		return -1
@@ -221,7 +222,7 @@ func (a *accessSettings) apply(cfg *api.Config, log *slog.Logger) (err error) {
 	return err
 }
 
-// notes reports the end of the node's certificate, and whether the node reaches the OIDC issuer.
+// notes reports when the node's certificate expires, and whether the node reaches the OIDC issuer.
 func (a *accessSettings) notes(ctx context.Context) (out []sql.NodeNote) {
 	if a.used.tls != nil {
 		pair, err := a.used.tls.GetCertificate(nil)

@@ -31,9 +31,9 @@ func setFlags(flags *pflag.FlagSet) map[string]bool {
 	return given
 }
 
-// report prints the effective settings, and returns everything that is wrong with them. onLine has the
-// flags of the command line; wrong is what was wrong with the variables. It neither connects to MySQL
-// nor listens.
+// report prints the effective settings, and returns everything that is wrong with them. onLine has
+// the flags of the command line; wrong has the mistakes in the variables. It neither connects to
+// MySQL nor listens.
 func (s *serveSettings) report(c *console, flags *pflag.FlagSet, onLine map[string]bool, wrong error) error {
 	t := &table{columns: []column{{head: "SETTING"}, {head: "VALUE", shrink: true}, {head: "FROM", spare: true}}}
 	flags.VisitAll(func(f *pflag.Flag) {

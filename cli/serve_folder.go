@@ -79,5 +79,5 @@ func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, 
 		cfg.Prune = map[string]any{"labels": labels}
 	}
 
-	_ = follow.New(cfg).Run(ctx) // its only error is that of ctx
+	_ = follow.New(cfg).Run(ctx) // its only error is the end of ctx
 }

@@ -25,7 +25,8 @@ func normalServers(text string) string {
 	return strings.Join(servers, ",")
 }
 
-// checkServers refuses texts that are no URLs of nodes. A password in a URL would be printed.
+// checkServers refuses texts that are not URLs of nodes. It refuses a URL with a password, too,
+// because the URL would be printed.
 func checkServers(text string) error {
 	for _, s := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(s))

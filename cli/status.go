@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statusView is the state of the cluster on one screen, as GET answers the parts.
+// statusView is the state of the cluster on one screen. raw holds its parts as the API sent them.
 type statusView struct {
 	stats  view.JobStats
 	nodes  []nodeView
@@ -68,7 +68,7 @@ and the next command to type.`,
 	return cmd
 }
 
-// status reads the parts.
+// status reads the parts of the view.
 func (r *remote) status(ctx context.Context, app string, last time.Duration) (v *statusView, err error) {
 	v = &statusView{}
 	query := given("app", app, "window", last.String())
@@ -139,7 +139,7 @@ func (r *remote) tellStatus(v *statusView, app string, last time.Duration) error
 	return nil
 }
 
-// tellNodes prints how many nodes are ready, and each that is not.
+// tellNodes prints how many nodes are ready, and each node that is not.
 func (r *remote) tellNodes(nodes []nodeView) {
 	ready := 0
 	for i := range nodes {
@@ -245,7 +245,7 @@ func firingTable(alerts []alertView, now time.Time) *table {
 	return t
 }
 
-// tellNext prints the commands that lead on.
+// tellNext prints commands for the next step.
 func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string, last time.Duration) {
 	var next [][2]string
 	add := func(what, format string, args ...any) {

@@ -77,7 +77,8 @@ func onSignals() *stopping {
 // both a process and its group.
 const sameSignal = time.Second
 
-// repeats recognizes SIGTERMs that count as one. A person who presses Ctrl-C twice means it.
+// repeats recognizes SIGTERMs that count as one. It never does so for Ctrl-C: a person who presses
+// it twice means it.
 type repeats struct{ last time.Time }
 
 func (r *repeats) repeated(sig os.Signal) bool {
@@ -91,8 +92,8 @@ func (r *repeats) repeated(sig os.Signal) bool {
 	return repeated
 }
 
-// onEOF requests the end when a stream ends: the process at its other end is gone. It also makes
-// the second request, which would otherwise never come when commands take long.
+// onEOF requests the end when a stream ends: the process at its other end is gone. Later it also
+// makes the second request, because nobody is left to make it.
 func (s *stopping) onEOF(r io.Reader) {
 	_, err := io.Copy(io.Discard, r)
 	if err == nil {

@@ -122,7 +122,7 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// total skips hidden columns, whose width is -1.
+// total returns the width of the table. It skips hidden columns, whose width is -1.
 func total(widths []int) int {
 	sum := -gap
 	for _, w := range widths {
@@ -135,7 +135,7 @@ func total(widths []int) int {
 
 func (t *table) dropColumns(widths []int, width int) {
 	for i, c := range slices.Backward(t.columns) {
-		spare := 0 // what shrinking could yield
+		spare := 0 // width that shrinking could free
 		for j, c := range t.columns {
 			if c.shrink && widths[j] > dropBelow {
 				spare += widths[j] - dropBelow

@@ -19,7 +19,7 @@ type versionInfo struct {
 	Arch    string `json:"arch"`
 }
 
-// readVersion falls back to the revision that Go recorded.
+// readVersion returns the linked version, or else the revision that Go recorded.
 func readVersion() versionInfo {
 	v := versionInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

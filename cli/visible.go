@@ -33,7 +33,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// unfinished matches what may be the beginning of a harmless sequence.
+// unfinished matches the possible beginning of a harmless sequence at the end of a text.
 var unfinished = regexp.MustCompile("\r?(\x1b(\\[[0-9;:]{0,60})?)?$")
 
 // cutSequence cuts off the beginning of a sequence that the next piece of a text may complete.
@@ -42,7 +42,7 @@ func cutSequence(s string) (text, rest string) {
 	return s[:at], s[at:]
 }
 
-// hidden reports whether a character could make a terminal do anything but show it.
+// hidden reports whether a character could make a terminal do something other than show it.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
 }

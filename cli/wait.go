@@ -43,8 +43,8 @@ func (w *waitFlags) bounded(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, w.timeout, errWaited)
 }
 
-// gaveUp turns an error after the end of the wait into one that says what goes on, and how to see it.
-// ctx is the bounded one. It returns other errors unchanged.
+// gaveUp replaces the error of a wait that --wait-timeout has ended. The new error says what goes
+// on, and how to see it. ctx is the context of the wait. Other errors stay unchanged.
 func (w *waitFlags) gaveUp(ctx context.Context, err error, what, hint string) error {
 	if err == nil || context.Cause(ctx) != errWaited {
 		return err

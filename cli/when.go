@@ -37,8 +37,8 @@ var units = []struct {
 	{"y", 365 * 24 * time.Hour},
 }
 
-// rough rounds a duration to its largest unit. If that would be a few of them only, it gives the
-// next smaller unit too: "1h 59m", "2d 18h", "5h".
+// rough rounds a duration to its largest unit. If the duration has only a few of that unit, rough
+// adds the next smaller unit: "1h 59m", "2d 18h", "5h".
 func rough(d time.Duration) string {
 	for i := len(units) - 1; i > 0; i-- {
 		large, small := units[i], units[i-1]
@@ -126,7 +126,7 @@ func sameClock(a, b *time.Location, at time.Time) bool {
 // rfc3339 matches times in a text of the API.
 var rfc3339 = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// timesIn reformats the times in a text of the API with absolute.
+// timesIn rewrites the times in a text of the API in the format of absolute.
 func timesIn(text string, zone *time.Location) string {
 	return rfc3339.ReplaceAllStringFunc(text, func(s string) string {
 		t, err := time.Parse(time.RFC3339, s)
@@ -230,7 +230,7 @@ func outOfRange(err error, s string) string {
 }
 
 // civilTime returns the instant of a civil time in a zone. It refuses a time that the clock shows
-// twice or skips, because it is ambiguous.
+// twice or skips, because such a time is ambiguous.
 func civilTime(civil time.Time, zone *time.Location) (time.Time, error) {
 	var found []time.Time
 	for _, distance := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // offsets before and after a change

@@ -80,9 +80,9 @@ type RerunFilter struct {
 	Cursor  string // the Next of the answer before; empty: the latest due times
 }
 
-// Rerun runs failed due times again, up to 200 of them: while the answer has a Next, more match.
-// Requests with the same key start only one run for each, so a call with a key is safe to repeat; use
-// a new key with each Cursor.
+// Rerun runs failed due times again, up to 200 in a call. If the answer has a Next, more of them
+// match. Requests with the same key start only one run for each, so a call with a key is safe to
+// repeat; use a new key with each Cursor.
 func (c *Client) Rerun(ctx context.Context, f RerunFilter, key string) (*Rerun, error) {
 	return ask[Rerun](ctx, c, Request{Method: http.MethodPost, Path: rerunPath, Query: f.query(), Key: key})
 }

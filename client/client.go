@@ -25,7 +25,7 @@ type Client struct {
 	token   string
 	http    *http.Client
 	timeout *time.Duration // replaces the timeout of http
-	roots   *x509.CertPool // of the default HTTP client; nil: those of the system
+	roots   *x509.CertPool // of the default HTTP client; nil: the system's authorities
 }
 
 // Option changes how a client works.
@@ -45,7 +45,7 @@ const timeout = time.Minute
 
 // New makes a client of a cluster. It does not connect. server is the URL of a node, such as
 // http://127.0.0.1:8610, or the URLs of several nodes with commas between them, which are tried in
-// turn. A change that a node may have carried out is sent to another one only if it has a key.
+// turn. A change that a node may have carried out is sent to another node only if it has a key.
 func New(server string, options ...Option) (*Client, error) {
 	servers, err := parseServers(server)
 	if err != nil {
@@ -66,7 +66,7 @@ func New(server string, options ...Option) (*Client, error) {
 		own.Transport = c.transport()
 	}
 	if c.timeout != nil {
-		h := *c.http // the caller's stays as it is
+		h := *c.http // the caller's client stays unchanged
 		h.Timeout = *c.timeout
 		c.http = &h
 	}
@@ -78,12 +78,12 @@ func New(server string, options ...Option) (*Client, error) {
 // each invalid field, with a code.
 type Problem struct {
 	view.Problem
-	Foreign string // the status of an answer that is not a go-crontab's; Type and Detail are empty then
+	Foreign string // status of an answer that did not come from a go-crontab node; Type and Detail are then empty
 	Server  string // host and port of the server that answered
 }
 
-// OfProxy reports whether a proxy answered that it lost the node behind it, or has none. The node may
-// have carried out the request.
+// OfProxy reports whether a proxy answered, because it lost the node behind it or has none. The node
+// may have carried out the request.
 func (p *Problem) OfProxy() bool {
 	return p.Foreign != "" && (p.Status == http.StatusBadGateway || p.Status == http.StatusServiceUnavailable ||
 		p.Status == http.StatusGatewayTimeout)
@@ -135,9 +135,9 @@ type Document struct {
 // Do makes a request for which there is no method, and returns the body and the header of a
 // successful response. Any other response is a [*Problem].
 //
-// A request that the server refuses because there are too many is sent again after the time that
-// the server asks for, up to ten times: it was not carried out. Otherwise a request is sent again only
-// to another server, see New.
+// If the server refuses a request because there are too many, Do sends it again after the pause that
+// the server asks for, in up to ten attempts. That is safe: the request was not carried out.
+// Otherwise a request is sent again only to another server, see New.
 func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error) {
 	var payload io.Reader
 	media := "application/json"
@@ -197,8 +197,8 @@ func (c *Client) target(path string, query url.Values) string {
 // maxPaced bounds the attempts of a request that is rate limited.
 const maxPaced = 10
 
-// paced sends a request, and repeats it after a pause while it is rate limited. An app may stay at
-// one of its limits, so that problem is returned at once.
+// paced sends a request, and repeats it after a pause while it is rate limited. If an app is at one
+// of its limits, paced returns that problem at once, because the limit may last.
 func (c *Client) paced(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := c.do(c.http, req)

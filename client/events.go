@@ -35,7 +35,8 @@ type EventFilter struct {
 	Kinds []string
 }
 
-// Events yields events from now on, until ctx ends or the API refuses; it yields that error last.
+// Events yields events from now on, until ctx ends or the API refuses the request. It yields that
+// error last.
 //
 // The first event has the kind hello. A caller that reads the current state after it misses
 // nothing. After a broken connection hello comes again. If events were missed, an event of kind
@@ -100,11 +101,11 @@ func (r *recent) first(id string) bool {
 	return true
 }
 
-// streamQuiet is three times the longest silence of a healthy node.
+// streamQuiet is how long a stream may be silent: three times the longest silence of a healthy node.
 const streamQuiet = 45 * time.Second
 
-// Stream returns a reader of a stream of the API, which survives broken connections. Its Run calls
-// its On for each message, and tries an unreachable node until ctx ends.
+// Stream returns a follower of an API stream. Run of the follower calls On for each message. It
+// survives broken connections, and tries an unreachable node until ctx ends.
 func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 	h := *c.http
 	h.Timeout = 0 // a stream has no end
@@ -131,7 +132,7 @@ func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 	}
 }
 
-// streamBegins bounds the wait for the beginning of a stream. A node that hangs still accepts
+// streamBegins bounds the wait for the beginning of a stream, because a node that hangs still accepts
 // connections.
 const streamBegins = 15 * time.Second
 

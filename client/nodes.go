@@ -18,8 +18,8 @@ type (
 
 const nodesPath = "/api/v1/nodes"
 
-// Nodes lists the nodes by name. Nodes that left in the last 24 hours are in the list with the state
-// left, and those that vanished with the state gone.
+// Nodes lists the nodes by name. The list includes nodes that left in the last 24 hours, with the
+// state left, and nodes that vanished, with the state gone.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	p, err := ask[view.Page[Node]](ctx, c, Request{Method: http.MethodGet, Path: nodesPath})
 	if err != nil {

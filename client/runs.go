@@ -45,7 +45,7 @@ const waitLook = 250 * time.Millisecond
 const silence = 30 * time.Second
 
 // Wait returns the last attempt of a request once it has ended. It retries a node that answers 503
-// until ctx ends, and one that does not answer at all for 30 s, since it may be restarting.
+// until ctx ends. It retries a silent node for 30 s, because the node may be restarting.
 func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 	f := RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due.Add(time.Microsecond)}
 	for heard := time.Now(); ; {

@@ -16,11 +16,11 @@ import (
 	"go-crontab/api/view"
 )
 
-// dialing bounds the connection to one of several servers. A machine that is off does not refuse.
+// dialing bounds the time to connect to one of several servers. A machine that is off does not refuse
+// connections, so the client would wait long.
 const dialing = 5 * time.Second
 
-// WithRootCAs trusts these authorities instead of those of the system. With [WithHTTP] it has no
-// effect.
+// WithRootCAs trusts these authorities instead of the system's. With [WithHTTP] it has no effect.
 func WithRootCAs(roots *x509.CertPool) Option { return func(c *Client) { c.roots = roots } }
 
 // transport returns the transport of the default HTTP client; nil is Go's own.
@@ -56,7 +56,7 @@ func parseServers(text string) (servers []string, err error) {
 }
 
 // do sends a request to the server that answered last, and to the others in turn while a server
-// cannot carry it out. If none answers, the error joins those of all servers.
+// cannot carry it out. If no server answers, the error joins the errors of all servers.
 func (c *Client) do(h *http.Client, req *http.Request) (*http.Response, error) {
 	first := int(c.inUse.Load())
 	var failed []error
@@ -96,7 +96,7 @@ func refusalOf(resp *http.Response) error {
 	return readProblem(resp, said)
 }
 
-// addressed returns the request for a server. Requests are made for the first one.
+// addressed returns the request for a server. Requests are created for the first server.
 func (c *Client) addressed(req *http.Request, server string, again bool) (*http.Request, error) {
 	if again && req.GetBody != nil {
 		body, err := req.GetBody()
@@ -135,7 +135,7 @@ func isForAnother(req *http.Request, resp *http.Response, err error) bool {
 		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		resp.Body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(said))
-		// A proxy in front of the server also says so after it has passed the request on.
+		// A proxy in front of the server may answer 503 although it has passed the request on.
 		return harmless || err == nil && bytes.Contains(said, []byte(view.ProblemType)) &&
 			!bytes.Contains(said, []byte(view.ProblemType+"unknown-outcome"))
 	case http.StatusBadGateway, http.StatusGatewayTimeout: // of a proxy

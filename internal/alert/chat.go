@@ -16,18 +16,19 @@ import (
 	"go-crontab/job"
 )
 
-// textMost has the longest texts of chats, in bytes.
+// textMost is the maximum length of a message's text in each chat, in bytes.
 var textMost = map[job.ChannelType]int{
 	job.ChannelSlack: 12_000, job.ChannelFeishu: 12_000, job.ChannelDingTalk: 12_000, job.ChannelWeCom: 2000,
 }
 
-const pagerMost = 1000 // bytes of a summary for PagerDuty
+const pagerMost = 1000 // maximum length of a summary for PagerDuty, in bytes
 
-// mention matches the start of a mention of people in a text for Feishu. Messages must not contain
-// one, but they repeat names that users chose freely.
+// mention matches the start of a mention of people in a text for Feishu. A message must not mention
+// anybody, although it repeats names that users chose freely.
 var mention = regexp.MustCompile(`(?i)<(/?at\b)`)
 
-// everybody matches what mentions many people in servers like Slack, which escaping does not stop.
+// everybody matches words that mention many people in chats like Slack. Escaping does not stop
+// them.
 var everybody = regexp.MustCompile(`(?i)@(all|channel|here|everyone)\b`)
 
 // chat returns the body of a message for a chat or for PagerDuty, and the address to send it to.

@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Table is the table of channel definitions or that of rule definitions.
+// Table is a table of definitions: of channels or of rules.
 type Table string
 
 // The tables.
@@ -24,9 +24,9 @@ type Definition struct {
 	Created, Updated job.Micros
 	By               string
 
-	// Only of a channel.
-	Beat job.Micros // of a heartbeat: when it was last checked
-	Held string     // why no heartbeat was sent then; "": one was
+	// Set only for a heartbeat channel.
+	Beat job.Micros // when the cluster was last checked for a heartbeat
+	Held string     // why that check sent no heartbeat; "": it sent one
 }
 
 const definitionColumns = "id, version, name, spec, created, updated, who"

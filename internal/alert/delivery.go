@@ -55,7 +55,7 @@ type DeliveryRow struct {
 	JobID     int64  // of a ping; 0 for other messages
 	State     DeliveryState
 	Attempts  int
-	NextAt    job.Micros // next try; while sending: when other nodes may take it; later: when it ended
+	NextAt    job.Micros // pending: next try; sending: when other nodes may take it; else: when it ended
 	Events    int64
 	Items     string // JSON: the first events
 	Said      string // answer or error of the last try
@@ -144,7 +144,7 @@ func countOpen(tx *sql.Tx, channel int64) (n int, err error) {
 	return n, err
 }
 
-// noteBeat records when a heartbeat was checked, and why none is sent ("": one is).
+// noteBeat records when the cluster was checked for a heartbeat. If none is sent, held says why.
 func noteBeat(tx *sql.Tx, channel int64, at job.Micros, held string) error {
 	_, err := tx.Exec("write heartbeat", `UPDATE alert_channel
 		SET beat_at = ?, held = ?
@@ -160,8 +160,8 @@ type busyLanes struct {
 	NoPings  bool // no further pings may be sent at once
 }
 
-// pingLane is a part of the jobs that ping one host. A host that hangs delays no other host, and a
-// host that all jobs ping is called in several lanes at once.
+// pingLane holds a part of the jobs that ping one host. A host that hangs delays no other host, and
+// a host that many jobs ping has several lanes.
 type pingLane struct {
 	Host string // DeliveryRow.Target
 	Rest int64  // DeliveryRow.JobID modulo pingsAtHost
@@ -170,12 +170,12 @@ type pingLane struct {
 // pingsAtHost is the number of pings that a node sends to one host at once.
 const pingsAtHost = 4
 
-// dueDeliveries lists messages to send: up to limit for channels, as many pings, and as many that
-// another node took and did not send in time or before its session ended. Messages of busy lanes
-// are left out; the messages for a channel that hangs would fill the list.
+// dueDeliveries lists messages to send: up to limit messages for channels, up to limit pings, and
+// up to limit messages that another node claimed but did not send in time or before its session
+// ended. It leaves out busy lanes: the messages for a channel that hangs would fill the list.
 //
-// The message query for channels uses job_id = 0 and so reads no pings. The ping query reads at
-// most one new ping per job, and the pings that are tried again.
+// The query for channels has job_id = 0 and so reads no pings. The query for pings reads at most
+// one new ping per job, and the pings that are tried again.
 func dueDeliveries(r sql.Reader, now job.Micros, busy busyLanes, limit int) ([]DeliveryRow, error) {
 	columns := "d." + strings.ReplaceAll(deliveryColumns, ", ", ", d.")
 
@@ -215,8 +215,8 @@ func dueDeliveries(r sql.Reader, now job.Micros, busy busyLanes, limit int) ([]D
 }
 
 // earlierDelivery looks for earlier pending or sending messages of the same rule to the same
-// channel whose items contain a text. It returns the latest time at which one is tried next or
-// becomes free; zero: no such message.
+// channel whose items contain a text. It returns the latest time at which such a message is tried
+// next or becomes free; zero: there is none.
 func earlierDelivery(r sql.Reader, d *DeliveryRow, text string) (at job.Micros, err error) {
 	err = sql.Each(r, "look for earlier deliveries", func(rows *sql.Rows) error { return rows.Scan(&at) },
 		`SELECT COALESCE(MAX(next_at), 0)
@@ -230,8 +230,8 @@ func earlierDelivery(r sql.Reader, d *DeliveryRow, text string) (at job.Micros, 
 // pending messages, and failed ones, which may have arrived. untried says that no node has tried to
 // send the message.
 //
-// Ids grow with time, except that nodes' clocks differ a little. So the bound of ids keeps the
-// query from reading everything that the rules have ever sent.
+// Newer messages have higher ids, apart from small differences between nodes' clocks. So the lower
+// bound for ids keeps the query from reading everything that the rules have ever sent.
 func eachSent(
 	r sql.Reader, channel int64, rules []int64, since job.Micros,
 	visit func(id int64, items string, untried bool),
@@ -274,7 +274,7 @@ func suppressDeliveries(tx *sql.Tx, ids []int64, now job.Micros, why string) (in
 }
 
 // takeRate counts a message against the channel's limit of rate messages a minute. At the limit, ok
-// is false and the message may be sent at the instant at.
+// is false, and at is the time from which the message may be sent.
 func takeRate(tx *sql.Tx, channel int64, rate int, now job.Micros) (ok bool, at job.Micros, err error) {
 	const minute = 60_000_000
 	begun := int64(now) - minute
@@ -304,8 +304,9 @@ func postpone(tx *sql.Tx, ids []int64, at job.Micros) error {
 	return err
 }
 
-// claimDelivery takes a message for this session, if its row is still as seen. From until on, other
-// nodes may take it. It returns the row with all events that it has by now, or sql.ErrMoved.
+// claimDelivery claims a message for this session. It returns sql.ErrMoved if the row has changed
+// since seen was read. From until on, other nodes may claim the message. The returned row has all
+// events that have joined the message by now.
 func claimDelivery(tx *sql.Tx, seen *DeliveryRow, session uuid.UUID, now, until job.Micros) (DeliveryRow, error) {
 	n, err := tx.Exec("claim delivery", `UPDATE delivery
 		SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ?

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	detailed    = 3    // the first events of a message, which are shown with all details
-	outputLines = 10   // of a run, in a message
-	outputBytes = 1024 // the same
-	lineBytes   = 500  // of the summary of an event, in a text
+	detailed    = 3    // events of a message that are shown with all details: the first ones
+	outputLines = 10   // lines of a run's output in a message
+	outputBytes = 1024 // bytes of these lines
+	lineBytes   = 500  // bytes of an event's summary in a text
 
-	describeTime = 5 * time.Second // less than settleTime, which other nodes wait
+	describeTime = 5 * time.Second // less than settleTime, so that no other node takes the message meanwhile
 )
 
 // describe completes the items of a message: the scheduled time, the last lines of output, the page
@@ -179,7 +179,8 @@ func lastBytes(text string, most int) string {
 	return "…" + strings.ToValidUTF8(text[len(text)-most:], "")
 }
 
-// oneLine makes one line of a text that people chose freely, so that it cannot look like others.
+// oneLine turns a text that people chose freely into one line, so that it cannot imitate other
+// lines of a message.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) {
@@ -192,19 +193,20 @@ func oneLine(text string, most int) string {
 
 // extent says how much a text shows of its events.
 type extent struct {
-	events   int // in all
-	detailed int // of them, with all details
-	output   int // bytes of the output of each
+	events   int // events that are listed
+	detailed int // events with all details
+	output   int // bytes of output in the details of an event
 }
 
-// extents are tried until a text is short enough. Output goes first: the page and the command show it.
+// extents are tried in this order until a text is short enough. The output is cut first, because
+// the page and the command show it.
 var extents = []extent{
 	{shown, detailed, outputBytes}, {shown, detailed, 200}, {shown, detailed, 0},
 	{shown, 1, 0}, {shown / 2, 1, 0}, {shown / 4, 1, 0}, {1, 1, 0},
 }
 
-// builtIn returns the title and text of a message whose rule has no templates, of at most so many
-// bytes together if possible.
+// builtIn returns the title and text of a message whose rule has no templates. If possible, both
+// together have at most the given number of bytes.
 func builtIn(m *job.AlertMessage, fenced bool, most int) (title, text string) {
 	for _, x := range extents {
 		if title, text = compose(m, fenced, x); len(title)+1+len(text) <= most {
@@ -257,7 +259,7 @@ func compose(m *job.AlertMessage, fenced bool, x extent) (title, text string) {
 	return title, strings.TrimSpace(b.String())
 }
 
-// writeDetails writes the details of an event, and so many bytes of output.
+// writeDetails writes the details of an event, with up to output bytes of its output.
 func writeDetails(b *strings.Builder, it *job.AlertItem, fenced bool, output int) {
 	add := func(label, value string) {
 		if value != "" {

@@ -14,9 +14,9 @@
 // step's findings are written in the same transaction, so a step is applied once or not at all. If
 // we die, the next holder continues from the last applied step.
 //
-// Row ids are assigned before their transactions commit. A trail therefore remembers the ids that
-// it has not seen, and looks for each until no transaction can still commit it: late commits are
-// not lost.
+// A row gets its id before its transaction commits, so a lower id may appear after a higher one. A
+// trail therefore remembers the ids that it has skipped, and looks for each until no transaction
+// can still commit it. So it misses no late commit.
 //
 // A step also looks at the current state: late due times, jobs that do not run, nodes. Such a look
 // reads a bounded number of rows, and the next step continues it. A look that fails is tried again

@@ -41,10 +41,10 @@ const (
 	retryPause = 20 * time.Second
 
 	batch      = 1000   // runs that one step reads
-	linesAhead = 10_000 // audit lines before the latest, at which a new trail starts
+	linesAhead = 10_000 // a new trail starts this many audit lines before the latest
 	endsAhead  = 1000   // the same for transactions that ended runs
 	manyFiring = 20_000 // alerts that may fire at once; further ones are only counted
-	manyFired  = 2000   // alert changes after which a step leaves to the next one what that finds again
+	manyFired  = 2000   // after this many alert changes, a step defers what the next step finds again
 	jobsKnown  = 15 * time.Second
 	manyJobs   = 50_000
 )
@@ -70,7 +70,7 @@ type Evaluator struct {
 
 	state  *state // after the last applied step; nil: must be read
 	jobs   jobCache
-	unread int   // number of steps in a row that failed to read whether late runs are over
+	unread int   // consecutive steps that could not read which late runs are over
 	unsaid int64 // events that were only counted and are not logged yet
 }
 
@@ -79,14 +79,14 @@ func NewEvaluator(cfg EvaluatorConfig) *Evaluator { return &Evaluator{EvaluatorC
 
 // state is what the evaluator keeps between steps.
 type state struct {
-	n        int64 // number of the step that it follows
-	changes  int64 // number of changes of definitions that it includes
+	n        int64 // number of the last applied step
+	changes  int64 // number of changes of definitions that config includes
 	config   *config
 	position position
 	firing   map[[16]byte]*FiredRow
 	seen     map[[16]byte]job.Micros // latest due time seen for an alert, as far as this node knows
-	lasts    map[[16]byte]finding    // how a look last saw an alert that lasts
-	next     map[string]job.Micros   // when each periodic look is due; a look that must go on is missing
+	lasts    map[[16]byte]finding    // latest finding about an alert that goes on
+	next     map[string]job.Micros   // when each periodic look is due; missing: in the next step
 
 	notRun  int64                             // last job that was checked for runs
 	late    map[string]read.LatePlace         // last due time that was checked for lateness
@@ -94,10 +94,10 @@ type state struct {
 	overdue overdue
 
 	begun      map[int64]job.Micros // runs reported as started, with when they were last seen
-	begunSince job.Micros           // earlier starts were reported before
+	begunSince job.Micros           // starts up to this time are reported already
 }
 
-// Looks that may take several steps.
+// These looks may take several steps.
 const (
 	lateStart  = "late start"
 	lateFinish = "late finish"
@@ -112,7 +112,7 @@ type position struct {
 	Lines trail.Trail           `json:"lines"`
 	Gone  map[string]job.Micros `json:"gone,omitempty"` // nodes that vanished, with the time
 
-	// Started is the last step that reported starts; zero while no rule wants them.
+	// Started is the time of the last step that reported starts; zero while no rule reports them.
 	Started job.Micros `json:"started,omitempty"`
 }
 
@@ -300,7 +300,7 @@ func (s *state) due(what string, now job.Micros, period time.Duration) bool {
 }
 
 // anchor returns the position at which to start. It is somewhat before the latest ids, because
-// transactions with slightly older ids may not have committed yet.
+// transactions with slightly lower ids may not have committed yet.
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
 	ending, line, err := e.DB.LastIDs(ctx)
 	return position{
@@ -310,8 +310,8 @@ func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error
 	}, err
 }
 
-// within corrects a position edited by hand to be in the future: no rule would find
-// anything there. A position a little ahead of the table is normal, as its latest rows may have
+// within corrects a position that somebody has moved into the future by hand: no rule would find
+// anything there. A position slightly past the last row is normal, because the latest rows may have
 // been removed.
 func (p *position) within(anchor position, now job.Micros) {
 	if p.Since > now {
@@ -377,7 +377,7 @@ func (c *jobCache) forget(ids map[int64]bool) {
 	}
 }
 
-// of returns the jobs by id, without those that never existed. The map may hold other jobs, too.
+// of returns the jobs by id. A job that never existed is missing. The map may hold other jobs, too.
 func (c *jobCache) of(
 	ctx context.Context, db read.Watch, ids []int64, now job.Micros,
 ) (map[int64]job.AlertJob, error) {

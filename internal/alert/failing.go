@@ -10,17 +10,17 @@ type FailingChannel struct {
 	ID    int64
 	Name  string
 	Tries int64      // failed tries since its last delivered message and its last change
-	Since job.Micros // when the first of their messages was created
-	Said  string     // why the latest one failed
+	Since job.Micros // when the first message with such a try was created
+	Said  string     // why the latest of these messages failed
 }
 
-// triesLeast is the number of failed tries after which a channel is failing although it may still
-// take the message. A message that was given up counts at once, except for heartbeats: the next one
-// follows soon.
+// triesLeast is the number of failed tries after which a channel counts as failing, although its
+// messages are still retried. A message that was given up counts at once. A heartbeat does not,
+// because the next one follows soon.
 const triesLeast = 3
 
-// Failing lists the channels that are failing, by name. A delivered message, or a change of the
-// channel, ends that.
+// Failing lists the channels that are failing, by name. A channel is no longer failing after it has
+// taken a message or was changed.
 func Failing(r sql.Reader) ([]FailingChannel, error) {
 	scan := func(rows *sql.Rows) (c FailingChannel, err error) {
 		var spec string

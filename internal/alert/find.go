@@ -40,7 +40,7 @@ type group struct {
 	what    string    // the kind of that event
 }
 
-// notice is one event in a message. The id of its alert may be assigned only when it is written.
+// notice is one event in a message. A new alert gets its id only when it is written.
 type notice struct {
 	row  *FiredRow
 	what string
@@ -60,7 +60,7 @@ type ping struct {
 	item job.AlertItem
 }
 
-// unsent lists messages about an alert that no node has tried to send yet.
+// unsent lists the messages about an alert that no node has tried to send yet.
 type unsent struct {
 	ids []int64
 	all bool // no other message has opened the incident
@@ -80,16 +80,16 @@ type finder struct {
 	c   *config
 	now job.Micros
 
-	again bool // a later step finds again what this one finds now
+	again bool // set during looks whose findings a later step finds again
 }
 
-// find looks at everything that has happened since the last applied step. Of the state it changes
-// only the times and places of the next looks, and cached reads. So if the step is not applied, its
-// findings are simply found again.
+// find looks at everything that has happened since the last applied step. In e.state it changes
+// only caches, and when and where the next looks begin. So if the step is not applied, a later step
+// finds the same again.
 //
-// A failing look that has a position fails the step, because the position must not move past unread
-// rows. Other failing looks are skipped and tried again later: a slow one must not hold up the
-// rest, and the server gets time to finish its queries.
+// If a look that has a position fails, the step fails, because the position must not move past
+// unread rows. If another look fails, the step goes on, and the look is tried again later. So a
+// slow look does not hold up the rest, and the server gets time to finish its queries.
 func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) {
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
@@ -111,7 +111,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 		f.position.Gone[k] = v
 	}
 
-	// Looks that have a position.
+	// First the looks that have a position.
 	if err := f.runs(ctx); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) 
 		f.position.Lines, f.position.Gone = trail.Trail{}, nil // starts afresh once a rule needs it
 	}
 
-	// The other looks, each in its own rhythm.
+	// Then the other looks, each at its own interval.
 	f.again = true
 	for _, l := range []struct {
 		what   string
@@ -164,7 +164,8 @@ const (
 	beatsKept = 24 * time.Hour
 )
 
-// tidy removes old rows. The next step does it again if this one is not applied.
+// tidy removes old rows, in up to 20 transactions. After a failure, it is tried again a minute
+// later.
 func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	for range 20 {
 		if n, err := dropOld(ctx, e.DB.DB.DB, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
@@ -210,8 +211,8 @@ type finding struct {
 	run  string
 	at   job.Micros
 
-	// due is set for a problem that is seen at every look until it ends: the due time that is late.
-	// A later due time counts as another occurrence. Zero: every finding is an occurrence.
+	// due is set if every look sees the problem again until it ends: it is the late due time. Only
+	// a later due time is another occurrence. Zero: every finding is an occurrence.
 	due job.Micros
 
 	state   bool // a lasting state: seeing it again is no new occurrence
@@ -223,10 +224,10 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding
 	key := subject(r.ID, event, about)
 	row := f.current(key)
 	fires := row != nil
-	known := found.due != 0 && found.due <= f.s.seen[key] // each look may see several due times
+	known := found.due != 0 && found.due <= f.s.seen[key] // a look has seen this or a later due time before
 
 	switch {
-	case fires && (found.state || known): // it lasts, and is repeated from time to time
+	case fires && (found.state || known): // it goes on; quiet repeats it from time to time
 		found.job = nil
 		f.s.lasts[key] = found
 		return
@@ -254,7 +255,7 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding
 		row.Seen++
 	}
 	if found.due > f.s.seen[key] {
-		f.s.seen[key] = found.due // if the step is not applied, one occurrence is not counted
+		f.s.seen[key] = found.due // if the step is not applied, the next one reads a new state, without this
 	}
 	delete(f.s.lasts, key)
 	row.update(&found)
@@ -300,7 +301,8 @@ func (f *finder) tellOf(r *rule, row *FiredRow) {
 	f.tell(r, row, what, row.Summary, DeliveryPending)
 }
 
-// report tells of an event that is over at once. It raises no alert, and a silence drops it.
+// report sends a notice about an event that has no duration. It raises no alert, and a silence
+// drops the notice.
 func (f *finder) report(r *rule, event job.AlertEvent, found finding) {
 	row := &FiredRow{
 		RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity,
@@ -327,14 +329,14 @@ func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryS
 	for _, name := range r.Channels {
 		ch := f.c.channels[name]
 		if ch == nil {
-			f.lost++ // its row was removed by hand
+			f.lost++ // the channel's row was removed by hand
 			continue
 		}
 		if what == "info" && ch.Type == job.ChannelPagerDuty {
-			continue // it opens no incident
+			continue // an info opens no incident
 		}
 		if what == "resolved" && !r.Has(job.AlertRecovered) && ch.Type != job.ChannelPagerDuty {
-			continue // (without it, an incident in PagerDuty would stay open)
+			continue // without this rule event, only PagerDuty is told: an incident must not stay open
 		}
 
 		g := group{channel: name, rule: r.ID, state: state}
@@ -360,7 +362,7 @@ func (f *finder) over(r *rule, event job.AlertEvent, about, why string) {
 	}
 }
 
-// end ends an alert. Without a rule, no notice is sent.
+// end ends an alert. It sends no notice if r is nil.
 func (f *finder) end(r *rule, row *FiredRow, why string) {
 	row = f.change(row)
 	row.Firing, row.Over, row.Why = false, f.now, why
@@ -372,8 +374,8 @@ func (f *finder) end(r *rule, row *FiredRow, why string) {
 	f.tell(r, row, "resolved", why, DeliveryPending)
 }
 
-// quiet repeats the alerts that last, sends what a silence held back that has ended, and ends
-// finished streaks.
+// quiet repeats alerts that go on, sends notices that a silence held back until it ended, and ends
+// streaks of failures that have stopped.
 func (f *finder) quiet(context.Context) error {
 	for _, row := range sorted(f.s.firing) {
 		r := f.c.rules[row.RuleID]
@@ -381,7 +383,7 @@ func (f *finder) quiet(context.Context) error {
 			continue
 		}
 
-		// Beyond manyFired changes, the next step goes on.
+		// After manyFired changes, leave the rest to the next step.
 		if cur := f.current(row.Subject); len(f.fired) < manyFired && f.tellable(r, cur) {
 			cur = f.change(cur)
 			f.changes.firing[row.Subject] = cur
@@ -410,7 +412,8 @@ func sorted(m map[[16]byte]*FiredRow) []*FiredRow {
 	return out
 }
 
-// withdraw ends alerts that no rule covers any more, and alerts about deleted or paused jobs.
+// withdraw ends alerts that no rule covers any more, alerts about deleted jobs, and alerts that a
+// paused job did not run or start in time.
 func (f *finder) withdraw(ctx context.Context) error {
 	var ids []int64
 	for _, row := range f.s.firing {

@@ -45,8 +45,8 @@ func scanFired(rows *sql.Rows) (r FiredRow, err error) {
 	return r, err
 }
 
-// closed are the events whose alerts may name what only readers of all apps may see, although they
-// belong to no app: the job that failed last, the error of a job file, a token, and the settings of
+// closed lists events whose alerts may belong to no app, and yet name things that only readers of
+// all apps may see: the job that failed last, the error of a job file, a token, or the settings of
 // the sign-in.
 var closed = []job.AlertEvent{
 	job.AlertFailures, job.AlertFolderRefused, job.AlertExpiring, job.AlertOIDCUnreachable,

@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// openOrOfApp excludes alerts that belong to no app and are not open.
+// openOrOfApp selects the alerts that belong to an app, or are open to readers of any app.
 var openOrOfApp = func() read.Condition {
 	list, args := sql.In(nil, closed)
 	return read.Where("app <> '' OR event NOT IN "+list, args...)
@@ -31,10 +31,10 @@ type plan struct {
 	index string
 	by    string           // the column that orders the list before the id, latest first; "": the id alone
 	given bool             // the filter restricts the columns of the index
-	each  []read.Condition // one index range for each
+	each  []read.Condition // the ranges of the index, one for each condition
 }
 
-// place is a place in such a list. Due holds the value of plan.by.
+// place is the place of a row in such a list. Due holds the value of plan.by.
 type place struct {
 	read.ListPlace
 	fits bool
@@ -89,8 +89,8 @@ func Fired(r sql.Reader, f FiredFilter) (out []FiredRow, next int64, err error) 
 	return out, next, err
 }
 
-// planOf picks the first plan that the filter restricts, or else the order of ids. left holds the
-// conditions of the later plans, which each row must be checked against.
+// planOf picks the first plan that the filter restricts, or else the plan by id. left holds the
+// conditions of the later plans. Each row must be checked against them.
 func planOf(ways []plan) (way plan, left []read.Condition) {
 	way = plan{index: "PRIMARY", each: []read.Condition{read.Where("TRUE")}}
 	at := slices.IndexFunc(ways, func(w plan) bool { return w.given })
@@ -165,13 +165,13 @@ type DeliveryFilter struct {
 	Limit   int
 }
 
-// Deliveries lists messages, latest first: by creation, or, for one state, by entry into that
-// state. A page may end before it is full if few rows match. next is the place where the next page
-// continues; nil at the end.
+// Deliveries lists messages, latest first: by their creation or, if the filter has a state, by when
+// they entered it. A page may end before it is full if few rows match. next is the place where the
+// next page continues; nil at the end.
 //
 // Most messages are pings, which have neither a channel nor a rule, and most are sent.
 func Deliveries(r sql.Reader, f DeliveryFilter) (out []DeliveryRow, next *read.ListPlace, err error) {
-	// Pick the index. As most messages are sent, their kind selects fewer than that state does.
+	// Pick the index. Most messages are sent, so their kind selects fewer rows than the state sent.
 	var ways []plan
 	if f.State != nil {
 		ways = []plan{{"due", "next_at", true, []read.Condition{read.Where("state = ?", *f.State)}}}
@@ -222,8 +222,8 @@ type Counts struct {
 // countedMost bounds the messages counted in one state.
 const countedMost = 10_000
 
-// Count reads the counts. For a reader limited to apps it counts only the firing alerts that
-// Fired lists for them: messages are for readers of all apps. nil means all apps.
+// Count reads the counts. If apps is nil, the reader may see all apps. Other readers may see no
+// messages: for them it counts only the firing alerts that Fired lists.
 func Count(r sql.Reader, apps []string) (Counts, error) {
 	c := Counts{States: map[string]int64{}}
 	if apps != nil {
@@ -281,8 +281,8 @@ func CountFiring(r sql.Reader, apps []string) (n int64, err error) {
 	return n, err
 }
 
-// CountUnsent counts the messages that failed and are tried again, and those that were given up at
-// or after since, each up to countedMost.
+// CountUnsent counts the messages that failed and are tried again, and the messages that were given
+// up at or after since, each up to countedMost.
 func CountUnsent(r sql.Reader, since job.Micros) (n int64, err error) {
 	const query = `
 		SELECT

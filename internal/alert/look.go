@@ -22,7 +22,7 @@ func micros(d job.Duration) job.Micros { return job.Micros(time.Duration(d).Micr
 // runs evaluates the runs that have ended since the last step.
 func (f *finder) runs(ctx context.Context) error {
 	f.position.Ends.Patience = f.DB.LongestTransaction()
-	attempts, err := f.attempts(ctx) // before the ends: no run is in neither
+	attempts, err := f.attempts(ctx) // read before the ends, so that no run is missed
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,8 @@ func (f *finder) runs(ctx context.Context) error {
 		}
 	}
 
-	// The position moves past these runs, so the rules must judge them by fresh jobs.
+	// The position moves past these runs, so no later step judges them again. Read their jobs
+	// afresh.
 	f.Evaluator.jobs.forget(touched)
 	jobs, err := f.known(ctx, ids)
 	if err != nil {
@@ -116,7 +117,8 @@ func runsIn(endings []read.Ending) (n int) {
 	return n
 }
 
-// began records started runs, also of earlier due times, for the jobs that neverRan has checked.
+// began records the due times of started runs, also old ones, for the jobs that neverRan has
+// checked.
 func (f *finder) began(runs []read.Run) {
 	for i := range runs {
 		for _, looks := range f.s.looks {
@@ -127,8 +129,8 @@ func (f *finder) began(runs []read.Run) {
 	}
 }
 
-// pinged returns the jobs whose monitors must hear about these runs. It drops these jobs from
-// the cache, as a run may end just after its job got a ping.
+// pinged returns the jobs whose monitors must be told about these runs. It drops these jobs from
+// the cache, because a job may have got its ping just before its run ended.
 func (f *finder) pinged(ctx context.Context, runs []read.Run) (map[int64]bool, error) {
 	ended := map[int64]bool{}
 	for i := range runs {
@@ -174,13 +176,13 @@ const (
 	begunKept      = 5 * time.Minute // how long a run counts as reported after it was last seen
 )
 
-// attempts lists the executing runs, if some rule wants to know of starts.
+// attempts lists the executing runs, if some rule reports starts.
 func (f *finder) attempts(ctx context.Context) ([]read.Attempt, error) {
 	if !f.any(job.AlertStarted) {
 		f.position.Started, f.s.begun = 0, nil
 		return nil, nil
 	}
-	if f.position.Started == 0 { // only what starts from now on
+	if f.position.Started == 0 { // report only starts from now on
 		f.position.Started, f.s.begun = f.now, nil
 	}
 	if f.s.begun == nil {
@@ -189,9 +191,9 @@ func (f *finder) attempts(ctx context.Context) ([]read.Attempt, error) {
 	return f.DB.Attempting(ctx, attemptsAtOnce)
 }
 
-// starts reports the runs that have started since the last step: those that execute, and those that
-// have ended already. If this step is not applied, the state is read again, and they are found
-// again.
+// starts reports the runs that have started since the last step: executing runs, and runs that have
+// ended already. If this step is not applied, the next one reads the state again and finds the same
+// starts.
 func (f *finder) starts(ctx context.Context, attempts []read.Attempt, ended []read.Run) error {
 	if f.s.begun == nil {
 		return nil
@@ -211,7 +213,7 @@ func (f *finder) starts(ctx context.Context, attempts []read.Attempt, ended []re
 		return err
 	}
 
-	// Pick the new ones.
+	// Pick the new starts.
 	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !r.Has(job.AlertStarted) })
 	var begun []int64
 	for _, a := range attempts {
@@ -278,13 +280,14 @@ func failure(r *read.Run) bool {
 // lateness returns the lateness of a run's start.
 func lateness(r *read.Run) job.Micros { return job.Micros(r.Lateness) }
 
-// firstStart reports whether a run is the start of its due time, so that it may be late. Retries
-// start later by design, and the due times of a backfill are long over.
+// firstStart reports whether the start of a run is the start of its due time. Only such a start can
+// be late: retries start later by design, and the due times of a backfill are long over.
 func firstStart(r *read.Run) bool {
 	return r.Started > 0 && r.Attempt == 1 && r.Kind != job.FromBackfill
 }
 
-// lastEnd reports whether a run is the end of its due time, so that it may be late.
+// lastEnd reports whether the end of a run is the end of its due time. Only such an end can be
+// late.
 func lastEnd(r *read.Run) bool {
 	return r.Started > 0 && r.Final && r.Kind != job.FromBackfill
 }
@@ -297,7 +300,7 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 
 	switch {
 	case failure(r):
-		// A lost run alerts once, also by a rule that has both events.
+		// A lost run alerts once, even if the rule has both events.
 		switch {
 		case r.Outcome == job.Lost && rule.Has(job.AlertLost):
 			f.fire(rule, job.AlertLost, about, found)
@@ -355,8 +358,8 @@ type inTime struct {
 	due   job.Micros
 }
 
-// late returns the lateness of a run that has not ended, and whether it is too late for the rule. A
-// start counts from DueNow, since the run may have had to wait for its turn; an end counts from
+// late returns how late a run is that has not ended, and whether that is too late for the rule. A
+// start counts from DueNow, since the run may have had to wait for its turn. An end counts from
 // Due.
 func (r *rule) late(event job.AlertEvent, t *read.LateRun, now job.Micros) (by job.Micros, is bool) {
 	if event == job.AlertLateFinish {
@@ -368,8 +371,8 @@ func (r *rule) late(event job.AlertEvent, t *read.LateRun, now job.Micros) (by j
 	return by, (t.State == job.Idle || t.State == job.Prepared) && t.Attempt == 1 && by > micros(r.LateStart)
 }
 
-// inTimeAgain ends the alerts about lateness of jobs that had a later due time in time, unless
-// another due time is still late: while one run hangs, others may be fine.
+// inTimeAgain ends an alert about lateness if a later due time of the job was in time, and no other
+// due time is late now. While one run hangs, others may be in time.
 func (f *finder) inTimeAgain(ctx context.Context) error {
 	ends := slices.DeleteFunc(f.inTime, func(n inTime) bool {
 		key := subject(n.rule.ID, n.event, aboutJob(n.job))
@@ -385,7 +388,8 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	live := map[int64][]read.LateRun{}
 	runs, all, err := f.DB.LiveRunsOf(ctx, slices.Sorted(maps.Keys(ids)), f.now-min(start, finish))
 	if err != nil && f.unread >= 2 && ctx.Err() == nil {
-		// Go on without: the next step would ask for the same, and no alert would ever fire again.
+		// Go on without these ends. Otherwise each step would fail at this query, and no alert
+		// would ever fire again.
 		f.Log.Warn("cannot check which alerts about late runs have ended", "error", err)
 		return nil
 	}
@@ -395,7 +399,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 		return err
 	}
 	if !all {
-		return nil // some runs are unknown; the next due time in time ends the alert
+		return nil // some runs were not read; the next due time in time ends the alert
 	}
 	for _, t := range runs {
 		live[t.JobID] = append(live[t.JobID], t)
@@ -501,14 +505,14 @@ func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, found finding) 
 	}
 
 	s.times = append(s.times, r.Ended)
-	slices.Sort(s.times) // a late commit arrives late
+	slices.Sort(s.times) // an end that commits late is out of order
 	if n := len(s.times) - rule.Failures.Count; n > 0 {
 		s.times = s.times[n:]
 	}
 
 	n := len(s.times)
 	if n < rule.Failures.Count || s.times[n-1]-s.times[0] > micros(rule.Failures.Within) {
-		if row := f.current(key); row != nil { // too few to report again, but the alert is not over
+		if row := f.current(key); row != nil { // not enough failures to report, but the alert goes on
 			row = f.change(row)
 			f.changes.firing[key] = row
 			row.Last = max(row.Last, r.Ended)
@@ -562,7 +566,7 @@ func (f *finder) ping(r *read.Run, j *job.AlertJob) {
 // runsAtOnce is the number of runs that one step checks for lateness.
 const runsAtOnce = 2000
 
-// lister lists an owner's runs after a place that were due before an instant.
+// lister lists runs of one owner that were due before an instant, from a place on.
 type lister func(ctx context.Context, after read.LatePlace, before job.Micros, limit int) ([]read.LateRun, error)
 
 // lateStart checks the runs that have not been started.
@@ -576,7 +580,7 @@ func (f *finder) lateFinish(ctx context.Context) error {
 	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended %s after its due time", f.DB.UnendedRuns)
 }
 
-// late checks runs, a part in each step, until all were checked. words ends the summary.
+// late checks runs, a part in each step, until it has checked all. words is the end of the summary.
 func (f *finder) late(
 	ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, list lister,
 ) error {
@@ -627,7 +631,7 @@ func (f *finder) held(
 	return runs, false, nil
 }
 
-// tellLate fires the rules for late runs. Backfills are left out: their due times were over when
+// tellLate fires the rules for late runs. It leaves out backfills: their due times had passed when
 // they were ordered.
 func (f *finder) tellLate(
 	ctx context.Context, rules []*rule, event job.AlertEvent, words string, runs []read.LateRun,
@@ -668,7 +672,7 @@ func (f *finder) tellLate(
 // overdueAtOnce is the number of overdue runs that one step counts.
 const overdueAtOnce = 20_000
 
-// overdue is a count in progress.
+// overdue is an unfinished count of overdue runs.
 type overdue struct {
 	at    read.LatePlace  // everything up to here is counted
 	found map[int64]int64 // overdue runs, by rule
@@ -685,7 +689,7 @@ func (f *finder) backlog(ctx context.Context) error {
 		counted.found = map[int64]int64{}
 	}
 
-	// Read the next part, old enough for the rule with the shortest age.
+	// Read the next part: runs old enough for the rule with the smallest age.
 	least := slices.MinFunc(rules, func(a, b *rule) int {
 		return cmp.Compare(a.Backlog.OlderThan, b.Backlog.OlderThan)
 	})
@@ -704,7 +708,7 @@ func (f *finder) backlog(ctx context.Context) error {
 		slices.Sort(dues)
 	}
 
-	// Only rules that pick jobs need to know the jobs.
+	// Read the jobs, unless all rules cover all jobs.
 	var jobs map[int64]job.AlertJob
 	if slices.ContainsFunc(rules, func(r *rule) bool { return !r.OfAll() }) {
 		if jobs, err = f.known(ctx, slices.Collect(maps.Keys(byJob))); err != nil {
@@ -742,7 +746,7 @@ func (f *finder) backlog(ctx context.Context) error {
 
 // lines follows the audit, to learn which nodes have vanished.
 func (f *finder) lines(ctx context.Context) error {
-	if f.position.Lines.High == 0 { // no rule needed it until now
+	if f.position.Lines.High == 0 { // no rule needed the audit until now
 		_, last, err := f.DB.LastIDs(ctx)
 		if err != nil {
 			return err
@@ -809,7 +813,7 @@ func (f *finder) nodes(ctx context.Context) error {
 		}
 	}
 
-	// End the alerts about nodes that are back, removed or on time again.
+	// End the alerts about nodes that are back or removed, or whose clocks are right again.
 	for _, row := range sorted(f.s.firing) {
 		r := f.c.rules[row.RuleID]
 		row = f.current(row.Subject)
@@ -855,7 +859,7 @@ func (f *finder) skewedNodes(r *rule, skew map[string]int64) {
 	}
 }
 
-// troubles checks the cluster for troubles, and ends the alerts about those that are over.
+// troubles checks the cluster for troubles, and ends the alerts about troubles that are over.
 func (f *finder) troubles(ctx context.Context) error {
 	wanted := func(r *rule) bool { return slices.ContainsFunc(job.AlertTroubles(), r.Has) }
 	rules := slices.DeleteFunc(f.sortedRules(), func(r *rule) bool { return !wanted(r) })
@@ -962,8 +966,8 @@ func (f *finder) neverRan(ctx context.Context) error {
 	return nil
 }
 
-// resting returns a function that reports whether an app is paused, or was so after an instant
-// under a pause that ended by itself.
+// resting returns a function that reports whether an app is paused. A pause that ended by itself
+// after the instant since counts, too.
 func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros) bool, error) {
 	stops, err := trip.Stops(f.DB.Reader(ctx))
 	return func(app string, since job.Micros) bool {
@@ -974,11 +978,12 @@ func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros
 	}, err
 }
 
-// onTime is the lateness of the earliest due time, or of its planning, at which heartbeats are held
-// back.
+// onTime bounds the lateness of the earliest due time. If it is claimed or started later,
+// heartbeats are held back.
 const onTime = job.Micros(60_000_000)
 
-// heartbeats checks, when a heartbeat is due, whether the cluster plans and starts in time.
+// heartbeats checks, when a heartbeat is due, whether the cluster claims and starts due times in
+// time.
 func (f *finder) heartbeats(ctx context.Context) error {
 	var due []*channel
 	for _, ch := range f.c.channels {
@@ -1000,7 +1005,7 @@ func (f *finder) heartbeats(ctx context.Context) error {
 	return nil
 }
 
-// behindTime describes a due time that is not planned or started in time. "" means that there is
+// behindTime describes a due time that was not claimed or started in time. "" means that there is
 // none.
 func (f *finder) behindTime(ctx context.Context) (string, error) {
 	runs, _, err := f.held(ctx, read.LatePlace{}, f.now-onTime, 1, f.DB.LateRuns)

@@ -21,7 +21,7 @@ import (
 )
 
 // mail sends a message by SMTP. If the server refuses the owner of the job for good, the recipients
-// of the channel get it.
+// of the channel get the message.
 func (o *Outside) mail(
 	ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string,
 ) verdict {
@@ -139,8 +139,9 @@ func (o *Outside) mailTo(
 
 var errLateMail = errors.New("the mail server did not respond in time")
 
-// handOver hands a message to a mail server for the recipients that it accepts, and returns the
-// refusals of the others. If it accepts none, the error is a refusal for now, if there is any.
+// handOver hands a message to a mail server for the recipients that the server accepts, and returns
+// the refusals of the others. If it accepts none, the error is a temporary refusal if there is one,
+// else a final one.
 func handOver(conn *smtp.Client, msg *mail.Msg) (refused []error, err error) {
 	from, err := msg.GetSender(false)
 	if err != nil {
@@ -184,8 +185,8 @@ func refusedForGood(err error) bool {
 }
 
 // mailDial returns a function that connects to a mail server, if the node may call it. The
-// connection is closed when sending ends: the library heeds its context only while connecting, and
-// would then wait for a silent server.
+// connection is closed when the context sending ends, because the library heeds a context only
+// while it connects. Otherwise the library would wait for a silent server.
 func (o *Outside) mailDial(sending context.Context, e *job.AlertEmail, host string) mail.DialContextFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := o.cfg.Dial(ctx, network, addr)

@@ -22,8 +22,8 @@ import (
 	"go-crontab/job"
 )
 
-// Secrets reads the values of secrets that an app's jobs may use; app "" means secrets for all
-// apps.
+// Secrets reads the values of secrets that an app's jobs may use. App "" means the secrets that
+// belong to no app.
 type Secrets interface {
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
@@ -61,7 +61,7 @@ func NewOutside(cfg OutsideConfig) *Outside {
 			MaxResponseHeaderBytes: 64 << 10,
 			ForceAttemptHTTP2:      true,
 		},
-		// No one configured the target of a redirect, and it must not get the secrets.
+		// Do not follow a redirect: nobody configured its target, which must not get the secrets.
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
@@ -146,8 +146,8 @@ func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Sec
 	return values, nil
 }
 
-// clean makes a short line of a text, without the values of secrets. If a secret is an address, its
-// path is also removed where it occurs without the host.
+// clean turns a text into one short line without the values of secrets. If a secret is an address,
+// its path is also removed where it occurs without the host.
 func (o *Outside) clean(text string, values map[job.Secret]string) string {
 	if len(values) > 0 {
 		hidden := maps.Clone(values)
@@ -174,7 +174,7 @@ func cutText(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// pingURL returns the address that a job calls for "success" or "fail"; "": none.
+// pingURL returns the address to call for "success" or "fail"; "": call none.
 func pingURL(p *job.Ping, what string) string {
 	if what == "fail" {
 		return p.FailURL
@@ -331,7 +331,7 @@ func (l *letter) message() *job.AlertMessage {
 		m.Severity = m.Items[0].Severity
 	}
 
-	// Slack, and servers like it, format text; only code is shown as it is.
+	// Slack, and servers like it, format text, but show code as it is.
 	most := cmp.Or(textMost[l.channel.Type], math.MaxInt)
 	m.Title, m.Text = builtIn(m, l.channel.Type == job.ChannelSlack, most)
 

@@ -12,8 +12,8 @@ import (
 // resolve completes the notices for PagerDuty channels: each incident that a channel was told to
 // open is resolved when its alert is over, and no other is. Without this, an incident would stay
 // open if the rule was silenced, disabled, deleted or changed since, or now names other channels.
-// If no node has tried to send the opening message yet, neither message is sent: in a flood it
-// would open the incident long after the alert is over.
+// If no node has tried to send the opening message yet, neither the opening nor the resolving
+// message is sent. In a flood, the opening one would arrive long after the alert is over.
 func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) error {
 	for name, ch := range e.state.config.channels {
 		if ch.Type != job.ChannelPagerDuty || ch.Disabled {

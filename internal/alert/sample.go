@@ -15,7 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sample is a test message, to a channel or as a rule would send it. Neither needs to be saved.
+// Sample is a test message: to a channel, or as a rule would send it. A rule, or a channel that is
+// tested alone, need not be saved.
 type Sample struct {
 	Channel   job.AlertChannel
 	ChannelID int64          // 0: the channel is not saved
@@ -59,9 +60,9 @@ func (o *Outside) Test(ctx context.Context, s *Sample, now job.Micros) (Tested, 
 	}
 
 	if v.err == nil && l.channel.Type == job.ChannelPagerDuty {
-		// Resolve the test incident. If we die before, it stays open, which the tester sees.
-		// AlertID and Since give the incident the key of the test, see pagerEvent; the message has
-		// its own key.
+		// Resolve the test incident. If we die before, the incident stays open, and the tester sees
+		// it. AlertID and Since give the incident the key of the test, see pagerEvent; the message
+		// has its own key.
 		item.What, item.AlertID, item.Since = "resolved", "test", hex.EncodeToString(t.Key[:])
 		l.Key, l.items = uuid.New(), []job.AlertItem{item}
 		if end := o.send(ctx, l); end.err != nil {
@@ -92,8 +93,8 @@ func (o *Outside) TestAll(ctx context.Context, samples []Sample, now job.Micros)
 	return out, cmp.Or(errs...)
 }
 
-// sampleItem is the event of a sample. That of a rule looks like an alert about a job that the rule
-// covers.
+// sampleItem returns the event of a sample. For a rule, the event looks like an alert about a job
+// that the rule covers.
 func (o *Outside) sampleItem(s *Sample, now job.Micros) job.AlertItem {
 	item := job.AlertItem{
 		What: "test", Event: job.AlertFailed, Severity: "info",
@@ -145,8 +146,8 @@ func (s *Store) SampleOfChannel(c job.AlertChannel) (Sample, error) {
 	return Sample{Channel: c}, c.Validate()
 }
 
-// SamplesOfRule returns a test of a rule, which need not be saved, for each of its channels, which
-// are. An invalid definition is job.Problems.
+// SamplesOfRule returns a test of a rule for each of its channels. The rule need not be saved, but
+// its channels must be. An invalid definition is job.Problems.
 func (s *Store) SamplesOfRule(ctx context.Context, r job.AlertRule) ([]Sample, error) {
 	r.Defaults()
 	if err := r.Validate(); err != nil {
@@ -181,8 +182,8 @@ type Tested struct {
 	Took      time.Duration
 }
 
-// RecordTest stores the result of a test as a message, with its audit line. Messages belong to
-// channels, so the test of an unsaved channel leaves only the line.
+// RecordTest stores the result of a test as a message, with its audit line. A message belongs to a
+// saved channel, so the test of an unsaved one leaves only the audit line.
 func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		line := &job.Entry{

@@ -26,7 +26,7 @@ const (
 	pingTime   = 10 * time.Second
 )
 
-// pauses follow the failed tries: the first, the second, and so on.
+// pauses holds the pauses after the first failed try, after the second, and so on.
 var pauses = []time.Duration{
 	10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
 	5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
@@ -102,7 +102,7 @@ func (s *Sender) busyLanes() (busy busyLanes) {
 }
 
 // look starts a goroutine for each idle lane with due messages. It returns the number of due
-// messages and busy lanes.
+// messages plus the number of busy lanes.
 func (s *Sender) look(ctx context.Context, now job.Micros) (int, error) {
 	s.mu.Lock()
 	busy := s.busyLanes()
@@ -175,7 +175,7 @@ type verdict struct {
 	err   error
 	final bool          // a further try is pointless
 	after time.Duration // pause that the other side asked for; zero: none
-	state DeliveryState // the state to settle in; DeliveryPending: derived from err
+	state DeliveryState // next state of the message; DeliveryPending: it follows from err
 }
 
 // errLater says that a channel has reached its limit of messages a minute.
@@ -189,7 +189,7 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 		return true, err
 	}
 
-	// An event of PagerDuty waits for the earlier ones of its alert.
+	// A PagerDuty event waits for earlier events of its alert.
 	if early == nil && l.channel.Type == job.ChannelPagerDuty {
 		at, err := s.earlier(ctx, seen)
 		if err != nil {
@@ -228,7 +228,7 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 	case errors.Is(err, sql.ErrMoved):
 		return true, nil // another node was faster
 	case err != nil:
-		return true, err // if it was claimed nevertheless, it becomes free after a while
+		return true, err // if the claim was committed after all, the message becomes free after a while
 	}
 
 	// If we die from here on, the message is sent again, with the same key.

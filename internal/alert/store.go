@@ -16,7 +16,7 @@ import (
 // Store changes channels, rules and silences. Each change writes its audit line.
 type Store struct{ DB *sql.DB }
 
-// InUse is the error that rules name a channel, so that it cannot be deleted.
+// InUse is the error of deleting a channel that rules still name.
 type InUse struct {
 	Name string
 	By   []string
@@ -126,8 +126,8 @@ func kindOf(t Table) job.Kind {
 	return job.KindAlertRule
 }
 
-// put creates or replaces a definition. before checks rows that are locked before its own, and
-// after rows that are locked later: see LockDefinitions.
+// put creates or replaces a definition. before checks rows that must be locked before the
+// definition, and after checks rows that must be locked later: see LockDefinitions.
 func (s *Store) put(
 	ctx context.Context, t Table, name string, spec any, before, after func(*sql.Tx) error,
 ) (row Definition, isNew bool, err error) {
@@ -305,7 +305,8 @@ func DecodeChannel(row *Definition) (c job.AlertChannel, err error) {
 	return c, err
 }
 
-// DecodeRule decodes a rule's definition. One that was edited by hand and is unusable is an error.
+// DecodeRule decodes a rule's definition. It returns an error for a definition that was edited by
+// hand and is unusable.
 func DecodeRule(row *Definition) (r job.AlertRule, err error) {
 	if err = json.Unmarshal([]byte(row.Spec), &r); err == nil {
 		r.Defaults()

@@ -15,7 +15,7 @@ import (
 
 // work is the state of evaluation: the holder and the position. It is stored in alert_work.
 type work struct {
-	N        int64 // number of steps; a step is applied only if this is unchanged since it was read
+	N        int64 // number of steps; a step is applied only if N has not changed since it was read
 	Holder   uuid.UUID
 	Until    job.Micros // until then, other nodes leave the work to the holder
 	Position string     // JSON; "": nothing is evaluated
@@ -101,9 +101,9 @@ func templateFailed(tx *sql.Tx) error {
 	return err
 }
 
-// dropOld removes a part of the old rows: at most limit rows per kind. Alerts, messages, silences
-// and streaks go if they ended before the instant before; pings and heartbeats if created before
-// beats. It returns the number of rows removed.
+// dropOld removes a part of the old rows: at most limit rows per kind. It removes alerts, messages,
+// silences and streaks that ended before `before`, and pings and heartbeats that were created
+// before `beats`. It returns the number of removed rows.
 func dropOld(ctx context.Context, db *sql.DB, before, beats job.Micros, limit int) (int64, error) {
 	var total int64
 	return total, db.Tx(ctx, func(tx *sql.Tx) error {

@@ -41,7 +41,7 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 		return err
 	}
 
-	// A step without findings is not worth a write every second, unless the tenure runs out.
+	// A step without findings is not worth a write every second, unless the tenure ends soon.
 	idle := len(c.fired)+len(c.notices)+len(c.pings)+len(c.beats)+len(c.streaks) == 0 && c.lost == 0
 	if idle && string(text) == w.Position && w.Holder == e.Session.ID() && w.Until > now.Add(tenure/2) {
 		return nil
@@ -52,7 +52,7 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 	var beaten []*channel
 
 	err = e.DB.Tx(ctx, func(tx *sql.Tx) error {
-		// The transaction may run twice, so set everything that it captures.
+		// The transaction may run twice, so set every variable that it captures.
 		made, lost = len(c.pings)+len(c.beats) > 0, c.lost
 		if err := stepped(takeStep(tx, w, c.lost)); err != nil {
 			return err
@@ -119,8 +119,8 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 }
 
 // writeNotices writes the notices of one group, unless its incident was never opened. It returns
-// the number of lost events, and whether a message is to be sent. In closed it notes incidents that
-// will not be opened.
+// the number of lost events, and whether a message is to be sent. If an incident will not be
+// opened, it marks the group of its resolving notice in closed.
 func (e *Evaluator) writeNotices(
 	tx *sql.Tx, c *changes, g group, closed map[group]bool, now job.Micros,
 ) (lost int64, sent bool, err error) {
@@ -207,7 +207,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 	switch {
 	case g.state == DeliverySuppressed:
 		d.Said = "the channel is disabled"
-	case g.alone != nil && g.what == "resolved": // is sent however many messages wait
+	case g.alone != nil && g.what == "resolved": // sent, however many messages wait
 	case g.alone != nil:
 		open, err := countOpen(tx, ch.ID)
 		if err != nil {
@@ -218,7 +218,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 			lost = int64(len(events))
 		}
 	case g.state == DeliveryPending:
-		// A message older than tooOld is given up unchanged.
+		// Do not extend a message older than tooOld: it will be given up.
 		old, err := openDelivery(tx, ch.ID, g.rule, g.target, now.Add(-tooOld))
 		if err == nil {
 			d = old
