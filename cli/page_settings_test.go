@@ -46,7 +46,7 @@ func pageOfSettings(t *testing.T) string {
 	}
 
 	var b strings.Builder
-	b.WriteString("\n| variable | flag | meaning |\n|---|---|---|\n")
+	b.WriteString("\n| flag | meaning |\n|---|---|\n")
 	serve.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" || f.Name == checkFlag {
 			return
@@ -56,8 +56,14 @@ func pageOfSettings(t *testing.T) string {
 		if def := f.DefValue; def != "" && def != "false" && def != "[]" && !strings.Contains(usage, "(default") {
 			meaning += fmt.Sprintf(" (default %s)", def)
 		}
-		meaning = strings.NewReplacer("*", `\*`, "<", `\<`).Replace(meaning)
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", envName(f.Name), strings.TrimSpace("`--"+f.Name+"` "+kind), meaning)
+		if kind != "strings" && kind != "stringArray" {
+			kind = "" // its description says it
+		}
+
+		// The page says once how to give several values, and how variables are named.
+		meaning = strings.NewReplacer("; may be repeated, or separated by commas", "", "; may be repeated", "",
+			" ("+envName(f.Name)+")", "", "*", `\*`, "<", `\<`).Replace(meaning)
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.TrimSpace("`--"+f.Name+"` "+kind), meaning)
 	})
 
 	return b.String()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,7 +53,8 @@ func TestPageOfCommands(t *testing.T) {
 func pageOfCommands(root *cobra.Command) string {
 	var b strings.Builder
 	shared := sharedFlags(root)
-	b.WriteString("\n## Shared flags\n\nMany commands have some of these. They are only named below, after \"Also\".\n\n")
+	b.WriteString("\n## Shared flags\n\nSeveral commands have these. Below, they are only named after \"Also\"; commands about " +
+		"runs, alerts or files apply them to those.\n\n")
 	block(&b, strings.TrimRight(shared.FlagUsages(), "\n"))
 
 	for _, group := range root.Groups() {
@@ -84,28 +84,65 @@ func pageOfCommands(root *cobra.Command) string {
 	return b.String()
 }
 
-// sharedFlags returns the flags that at least three commands have with the same description.
+// sharedFlags returns the flags that at least two commands have with the same meaning, each with the description that
+// is used most.
 func sharedFlags(root *cobra.Command) *pflag.FlagSet {
-	count := map[string]int{}
-	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	type use struct {
+		flag  *pflag.Flag
+		count map[string]int // of each description
+		total int
+	}
+	uses := map[string]*use{}
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Hidden {
 			return
 		}
-		flagsOf(cmd).VisitAll(func(f *pflag.Flag) {
-			key := f.Name + " " + f.Usage
-			count[key]++
-			if count[key] == 3 && shared.Lookup(f.Name) == nil {
-				shared.AddFlag(f)
-			}
-		})
+		if _, explained := onPages[pathOf(cmd)]; !explained {
+			flagsOf(cmd).VisitAll(func(f *pflag.Flag) {
+				u := uses[meaningOf(f)]
+				if u == nil {
+					u = &use{flag: f, count: map[string]int{}}
+					uses[meaningOf(f)] = u
+				}
+				u.total++
+				u.count[f.Usage]++
+				if u.count[f.Usage] > u.count[u.flag.Usage] {
+					u.flag = f
+				}
+			})
+		}
 		for _, sub := range cmd.Commands() {
 			visit(sub)
 		}
 	}
 	visit(root)
+
+	most := map[string]*use{}
+	for _, u := range uses {
+		if other := most[u.flag.Name]; u.total > 1 && (other == nil || u.total > other.total ||
+			u.total == other.total && u.flag.Usage < other.flag.Usage) {
+			most[u.flag.Name] = u
+		}
+	}
+
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, u := range most {
+		shared.AddFlag(u.flag)
+	}
 	return shared
+}
+
+// meaningOf returns a flag's name, default and description. Of short descriptions of filters, reasons and ends only the
+// first word and the values count: "only runs of this app" means the same as "only jobs of this app".
+func meaningOf(f *pflag.Flag) string {
+	meaning := f.Usage
+	word, _, _ := strings.Cut(f.Usage, " ")
+	said, values, _ := strings.Cut(f.Usage, ":")
+	if slices.Contains([]string{"only", "why", "when"}, word) && len(strings.Fields(said)) <= 12 {
+		meaning = word + values
+	}
+	return strings.Join([]string{f.Name, f.Value.Type(), f.DefValue, meaning}, "|")
 }
 
 // flagsOf returns the flags of a command without those that the top of the page describes.
@@ -139,12 +176,14 @@ func sectionOf(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet) {
 	}
 
 	fmt.Fprintf(b, "\n### %s\n\n%s.\n", pathOf(cmd), cmd.Short)
-	if len(described) > 1 {
+	if len(described) > 0 {
+		var entries []string
+		for _, c := range described {
+			entries = append(entries, entryOf(c, shared, c.Short != cmd.Short))
+		}
+
 		b.WriteString("\n")
-		block(b, overview(described))
-	}
-	for _, c := range described {
-		describe(b, c, shared, len(described) == 1)
+		block(b, join(entries))
 	}
 
 	for _, sub := range parents {
@@ -156,54 +195,51 @@ func pathOf(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "go-crontab ")
 }
 
-// overview lists commands in two columns.
-func overview(cmds []*cobra.Command) string {
-	width := 0
-	for _, cmd := range cmds {
-		width = max(width, utf8.RuneCountInString(shortUsage(cmd)))
-	}
-
-	var lines []string
-	for _, cmd := range cmds {
-		lines = append(lines, fmt.Sprintf("%-*s  %s", width, shortUsage(cmd), cmd.Short))
-	}
-	return strings.Join(lines, "\n")
-}
-
 // usageOf returns how to call a command.
 func usageOf(cmd *cobra.Command) string {
 	return "go-crontab " + strings.TrimSuffix(pathOf(cmd), cmd.Name()) + strings.TrimSuffix(cmd.Use, " [flags]")
 }
 
-// shortUsage is usageOf without the name of the program, and without flags.
-func shortUsage(cmd *cobra.Command) string {
-	if strings.Contains(cmd.Use, "-") {
-		return pathOf(cmd)
-	}
-	return strings.TrimPrefix(usageOf(cmd), "go-crontab ")
+// onPages names the pages that explain all flags of a command.
+var onPages = map[string]string{
+	"job add":           "docs/jobs.md",
+	"alert channel set": "docs/alerts.md",
+	"alert rule set":    "docs/alerts.md",
+	"app limits":        "docs/limits.md",
+	"retention set":     "docs/retention.md",
+	"bench":             "--help",
+	"dev":               "--help",
+	"import crontab":    "--help",
 }
 
-// describe writes a command's usage, flags and examples, if they say more than its line in the overview. A flag
-// whose description begins that of the shared flag is shared: some outputs have fewer formats.
-func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alone bool) {
-	usage := usageOf(cmd)
+// entryOf returns a command's usage, flags and examples. Before them stands its summary, if that adds something to the
+// name of the command. A flag whose description begins that of the shared flag is shared: some outputs have fewer
+// formats.
+func entryOf(cmd *cobra.Command, shared *pflag.FlagSet, summary bool) string {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.SortFlags = flagsOf(cmd).SortFlags
 	also := []string{}
 	flagsOf(cmd).VisitAll(func(f *pflag.Flag) {
-		if s := shared.Lookup(f.Name); s == nil || !strings.HasPrefix(s.Usage, f.Usage) {
+		s := shared.Lookup(f.Name)
+		if s == nil || meaningOf(s) != meaningOf(f) && !strings.HasPrefix(s.Usage, f.Usage) {
 			own.AddFlag(f)
 		} else if f.Name != "output" { // nearly all commands have it
 			also = append(also, "--"+f.Name)
 		}
 	})
 
-	lines := []string{usage}
-	switch pathOf(cmd) {
-	case "serve":
+	var lines []string
+	if summary && (strings.ContainsAny(cmd.Short, ",;") || strings.Contains(cmd.Short, " that ")) {
+		lines = append(lines, "# "+cmd.Short)
+	}
+	lines = append(lines, usageOf(cmd))
+
+	page, explained := onPages[pathOf(cmd)]
+	switch {
+	case pathOf(cmd) == "serve":
 		lines = append(lines, "  Flags: docs/settings.md")
-	case "job add":
-		lines = append(lines, "  Flags, for the fields in docs/jobs.md:", namesOfFlags(flagsOf(cmd)))
+	case explained:
+		lines = append(lines, "  Flags, explained by "+page+":", namesOfFlags(flagsOf(cmd)))
 	default:
 		if usages := strings.TrimRight(own.FlagUsages(), "\n"); usages != "" {
 			lines = append(lines, usages)
@@ -213,17 +249,41 @@ func describe(b *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet, alo
 		}
 	}
 
-	// One example without flags shows no more than the overview.
-	obvious := !strings.ContainsAny(strings.TrimSpace(cmd.Example), "\n|<>") && !strings.Contains(cmd.Example, " -")
-	if len(lines) == 1 && obvious && !alone {
-		return
+	if examples := examplesOf(cmd); examples != "" {
+		lines = append(lines, "", examples)
 	}
-	if strings.TrimSpace(cmd.Example) != usage {
-		lines = append(lines, "", cmd.Example)
-	}
+	return strings.Join(lines, "\n")
+}
 
-	b.WriteString("\n")
-	block(b, strings.Join(lines, "\n"))
+// examplesOf returns the examples of a command that show more than its usage: a flag besides -o, a pipe or a quoted
+// argument. It leaves a script whole.
+func examplesOf(cmd *cobra.Command) string {
+	lines := strings.Split(strings.Trim(cmd.Example, "\n"), "\n")
+	plain := func(line string) bool {
+		return !strings.Contains(strings.Replace(line, " -o ", " ", 1), " -") && !strings.ContainsAny(line, "|<>$\"")
+	}
+	for _, line := range lines {
+		if plain(line) && !strings.HasPrefix(strings.TrimSpace(line), "go-crontab ") {
+			return strings.Join(lines, "\n")
+		}
+	}
+	return strings.Join(slices.DeleteFunc(lines, plain), "\n")
+}
+
+// join puts an empty line around each entry of several lines.
+func join(entries []string) string {
+	var b strings.Builder
+	for i, entry := range entries {
+		switch {
+		case i == 0:
+		case strings.Contains(entry, "\n") || strings.Contains(entries[i-1], "\n"):
+			b.WriteString("\n\n")
+		default:
+			b.WriteString("\n")
+		}
+		b.WriteString(entry)
+	}
+	return b.String()
 }
 
 // namesOfFlags lists flags in lines of up to 100 characters.

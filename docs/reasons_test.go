@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestReasonCodes: docs/jobs.md has each code of a reason once, as job/reason.go does, and somebody gives each of them.
+// TestReasonCodes: docs/internals/reasons.md has each code of a reason once, as job/reason.go does, and somebody gives each of them.
 func TestReasonCodes(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("jobs.md")
+	page, err := os.ReadFile("internals/reasons.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestReasonCodes(t *testing.T) {
 	slices.Sort(codes)
 	slices.Sort(told)
 	if !slices.Equal(codes, told) {
-		t.Errorf("docs/jobs.md has the codes\n%v\nand job/reason.go\n%v", told, codes)
+		t.Errorf("docs/internals/reasons.md has the codes\n%v\nand job/reason.go\n%v", told, codes)
 	}
 }
 

@@ -11,7 +11,7 @@ type Reason struct {
 func (r Reason) String() string { return r.Text }
 
 // ReasonCode names a reason, in at most 32 ASCII characters. Its meaning never changes, even if the
-// text is reworded. docs/jobs.md lists all codes.
+// text is reworded. docs/internals/reasons.md lists all codes.
 type ReasonCode string
 
 // Commands that failed or left processes.

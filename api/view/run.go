@@ -6,14 +6,14 @@ import (
 	"go-crontab/job"
 )
 
-// Requested is a requested run.
+// Requested is a run that somebody has requested.
 type Requested struct {
 	JobID   string    `json:"job_id" doc:"The id of the job."`
 	Due     time.Time `json:"due" doc:"The due time of the run."`
 	Request string    `json:"request" doc:"The id of the request, which its runs carry."`
 }
 
-// Run is a run as the API shows it. Absent fields did not happen, or not yet.
+// Run is a run as the API shows it. A field is absent if it does not apply, or does not apply yet.
 type Run struct {
 	ID         string      `json:"id" doc:"Its id, a number. Each attempt has its own; ids are never used again."`
 	JobID      string      `json:"job_id" doc:"The id of its job."`
@@ -29,7 +29,7 @@ type Run struct {
 	Final      bool        `json:"final" doc:"Whether it is the last attempt of its due time."`
 	State      string      `json:"state" enum:"running,ended" doc:"Whether it is running or has ended."`
 	Outcome    job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
-	ReasonCode string      `json:"reason_code,omitempty" doc:"The reason for the outcome, as a code for programs. Absent if the outcome says everything. docs/jobs.md lists the codes; later versions may add more."`
+	ReasonCode string      `json:"reason_code,omitempty" doc:"The reason for the outcome, as a code for programs. Absent if the outcome says everything. docs/internals/reasons.md lists the codes; later versions may add more."`
 	Reason     string      `json:"reason,omitempty" doc:"The reason for people, in one line. Its wording may change between versions."`
 	ExitCode   *int        `json:"exit_code,omitempty" doc:"The exit code of its command."`
 	HTTPStatus int         `json:"http_status,omitempty" doc:"The status of the response to its request."`

@@ -38,10 +38,10 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageOfCodes holds the table of codes in docs/doctor.md against the codes.
+// TestPageOfCodes holds the table of codes in docs/internals/reasons.md against the codes.
 func TestPageOfCodes(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/doctor.md")
+	page, err := os.ReadFile("../../docs/internals/reasons.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestPageOfCodes(t *testing.T) {
 		want = append(want, c.check+" "+string(c.code))
 	}
 	if !slices.Equal(told, want) {
-		t.Errorf("docs/doctor.md tells of the codes\n%v\nthere are\n%v", told, want)
+		t.Errorf("docs/internals/reasons.md tells of the codes\n%v\nthere are\n%v", told, want)
 	}
 }
 
