@@ -121,7 +121,7 @@ test('limits of apps: what each has now, errors at the field, what would change,
 
 test('the rule of the cluster: errors at the field, what would change, and then it is so', limit, async () => {
   const { page, wrong, context } = await someone();
-  await go('/settings', page);
+  await go('/settings/retention', page);
   await page.getByRole('button', { name: 'Edit the rule of The whole cluster' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Keep runs for').fill('1s');
@@ -216,8 +216,10 @@ test('the rule of the cluster: errors at the field, what would change, and then 
 test('who may not change a thing is told so, and finds no button for it', limit, async () => {
   const { token } = await cluster.api('POST', '/api/v1/tokens', { name: 'looks', role: 'viewer' });
   const { page, wrong, context } = await someone({}, token);
-  await go('/settings', page);
+  await go('/settings/retention', page);
   await page.locator('#retention').getByText('Needs admin role', { exact: false }).waitFor();
+  assert.equal(await page.locator('main').getByRole('button', { name: /Edit|Pause|Change|New|Rule/ }).count(), 0);
+  await go('/settings', page);
   await page.locator('#facts').getByText('Schema version').waitFor();
   assert.equal(await page.locator('main').getByRole('button', { name: /Edit|Pause|Change|New|Rule/ }).count(), 0);
   assert.deepEqual(wrong, []);
@@ -236,7 +238,7 @@ test('picked jobs: one request, said beforehand what it would do', limit, async 
   await page.getByRole('dialog').getByLabel('Reason').fill('a move');
   await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click();
   await page.getByText('Done for 2 jobs').waitFor();
-  assert.equal((await cluster.api('GET', '/api/v1/jobs?name=many&state=paused')).items.length, 2);
+  assert.equal((await cluster.api('GET', '/api/v1/jobs?name=many&status=paused')).items.length, 2);
   for (const name of ['many a', 'many c']) await page.getByLabel(`Select ${name}`).check();
   await bar.getByRole('button', { name: 'Resume' }).click();
   await page.getByRole('dialog').getByText('1 will change, 1 unchanged').waitFor();
