@@ -173,7 +173,7 @@ func (db Checks) Spells(
 			SELECT r.outcome
 			FROM run r FORCE INDEX (attempt)
 			WHERE r.job_id = j.id AND r.state = 'ended'
-			ORDER BY r.due DESC, r.request DESC, r.attempt DESC
+			ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC
 			LIMIT ?, 1), 'succeeded')`
 	const query = `
 		SELECT j.id, a.name, j.name, 0, ''

@@ -16,4 +16,7 @@
 //	ending (id)                       latest ends in order, one row per transaction: trip/note.go
 //	job.listed (app_id, living)       jobs of an app
 //	job_term, job_part                jobs by owner, label, group, calendar, or part of the name
+//
+// A subquery about the runs of job j sorts by all columns of its index, even by job_id, which is the
+// same in all its rows. Otherwise MySQL 9 reads and sorts all runs of the job.
 package read

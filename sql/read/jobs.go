@@ -178,7 +178,7 @@ const (
 		SELECT r.state
 		FROM run r FORCE INDEX (attempt)
 		WHERE r.job_id = j.id AND r.request = 0
-		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
+		ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC
 		LIMIT 1)`
 
 	// turnRun is the state of a job's current run.
@@ -197,7 +197,7 @@ const (
 		SELECT r.due
 		FROM run r FORCE INDEX (attempt)
 		WHERE r.job_id = j.id AND r.due > j.begun_to AND r.request = 0 AND r.state <> 'ended'
-		ORDER BY r.due
+		ORDER BY r.job_id, r.due
 		LIMIT 1)`
 )
 

@@ -75,7 +75,7 @@ func recentRanges(r sql.Reader, jobs []int64, n int, out map[int64]*Recent) ([]s
 				SELECT r.due
 				FROM run r FORCE INDEX (attempt)
 				WHERE r.job_id = j.id AND r.due <= ` + begunBy + `
-				ORDER BY r.due DESC, r.request DESC, r.attempt DESC
+				ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC
 				LIMIT 1 OFFSET ?), 0),
 			COALESCE((
 				SELECT r.started

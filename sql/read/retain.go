@@ -38,7 +38,7 @@ func (db Retention) KeptJobs(ctx context.Context, after int64, limit int) ([]Kep
 				SELECT r.due
 				FROM run r FORCE INDEX (attempt)
 				WHERE r.job_id = j.id
-				ORDER BY r.due
+				ORDER BY r.job_id, r.due
 				LIMIT 1), 0)
 		FROM job j FORCE INDEX (PRIMARY)
 		STRAIGHT_JOIN app a FORCE INDEX (PRIMARY) ON a.id = j.app_id

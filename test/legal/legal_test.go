@@ -26,6 +26,7 @@ func TestRefusals(t *testing.T) {
 	}
 
 	legal.Watch(silent, db)
+	kept := legal.Keeps(t, db)
 
 	const run = `INSERT INTO run
 		(id, job_id, app_id, due, kind, request, attempt, state, owner, claim, due_now, hash, outcome) VALUES `
@@ -104,7 +105,7 @@ func TestRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.rule) {
 			t.Errorf("%s: got %v, want %q", c.statement, err, c.rule)
 		}
-		if after := len(legal.Refused(t, db)); err != nil && after != before+1 {
+		if after := len(legal.Refused(t, db)); kept && err != nil && after != before+1 {
 			t.Errorf("%s: %d lines on record, want one more than %d", c.statement, after, before)
 		}
 	}
