@@ -21,7 +21,7 @@ import (
 
 // access says who may use a route. Its zero value admits no caller.
 type access struct {
-	open bool // to everybody
+	open bool // everybody may use the route
 	role auth.Role
 	over extent
 
@@ -35,8 +35,8 @@ var open = access{open: true}
 func may(role auth.Role, over extent) access { return access{role: role, over: over} }
 
 // orPassword also admits clients that can only send a user name and a password, such as calendar
-// programs. They store the token, send it to a possibly shared calendar with each poll, and show
-// their settings freely. So the token must be read-only.
+// programs. Such a client stores the token, sends it with each poll, may share its calendar, and
+// shows its settings freely. So the token must be read-only.
 func (a access) orPassword() access {
 	a.password = true
 	return a
@@ -54,14 +54,14 @@ const (
 type extent int
 
 const (
-	whole    extent = iota // the cluster, or objects of no app: hidden from such a caller
+	whole    extent = iota // the cluster, or objects of no app: hidden from callers limited to apps
 	shared                 // objects of no app that every viewer may read
 	filtered               // a list: its handler omits other apps
-	inBody                 // an app that the body or the query names: the handler checks it
+	inBody                 // the body or the query names the app: the handler checks it
 	ofApp                  // {app} is the app
 	ofJob                  // {id} is a job
-	// {id} is a job, and the route also shows its past in earlier apps; the handler omits other
-	// apps
+	// {id} is a job. The route also shows the job's past in earlier apps; the handler omits apps
+	// that the caller may not see.
 	ofJobsPast
 	ofRun      // {id} is a run
 	ofBackfill // {id} is a backfill
@@ -147,14 +147,14 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 		if a.password && problemOf(err).Status == http.StatusUnauthorized {
 			w.Header().Add("WWW-Authenticate", `Basic realm="go-crontab", charset="UTF-8"`)
 		}
-		return p, err // p is known if the token is good but the route needs another
+		return p, err // p is known if the token is valid but does not admit to this route
 	}
 
 	return p, s.pace(r, p, now)
 }
 
-// passwordAsToken returns the request as if the password of HTTP Basic had been sent as a token.
-// Without a password it returns the request itself.
+// passwordAsToken returns a copy of the request with the password of HTTP Basic as its token.
+// Without such a password it returns the request itself.
 func passwordAsToken(r *http.Request) *http.Request {
 	_, password, ok := r.BasicAuth()
 	if !ok || len(r.Header.Values("Authorization")) > 1 {
@@ -206,8 +206,8 @@ func (s *Server) refused(r *http.Request, err error, now time.Time) error {
 	return err
 }
 
-// pace delays a client that exceeds its rate, by at most longestDelay. Clients that are further
-// ahead are refused.
+// pace delays a client that exceeds its rate, by at most longestDelay. A client that would have to
+// wait longer is refused.
 func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	if s.rate == nil {
 		return nil
@@ -234,8 +234,9 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	}
 }
 
-// limitKey is the key for limits that signing in must not lift. It is the token, which browsers
-// signed in with it share, or the person that the provider vouched for.
+// limitKey is the key for limits that a client must not escape by signing in again. The key is the
+// token, also in browsers that signed in with it. Without a token it is the person that the
+// provider vouched for.
 func limitKey(p *auth.Principal) string {
 	if p.Token != 0 {
 		return fmt.Sprintf("token %d", p.Token)
@@ -325,8 +326,8 @@ func forbid(p *auth.Principal, format string, args ...any) error {
 		fmt.Sprintf(format, args...), cut(p.String(), maxMessage))
 }
 
-// appOf returns the app of the object that a path names, and the error to answer if the object does
-// not exist.
+// appOf returns the app of the object that a path names. none is the error to answer if the object
+// does not exist.
 func (s *Server) appOf(r *http.Request, over extent) (app string, none, err error) {
 	ctx := r.Context()
 	switch over {
@@ -380,7 +381,7 @@ func notFoundAs(none, err error) error {
 const securePrefix = "__Host-"
 
 // loginHeader carries the key of a login. Only scripts of the page's own origin have the key, and
-// only they may send the header: no other origin is allowed to.
+// browsers let no other origin send the header.
 const loginHeader = "X-Gocrontab-Login"
 
 // cookieName is the name of the cookie that belongs to a login key.
@@ -392,12 +393,12 @@ func cookieName(secure bool, key string) string {
 	return name
 }
 
-// loginOf returns the login that a request names by its key, and the name of its cookie. Cookie is
-// "" without a key or without a cookie for it. A cookie without a key is no login, whichever site
-// sends it.
+// loginOf returns the login that a request names by its key, and the name of the login's cookie.
+// Login.Cookie is "" without a key, or without a cookie for the key. So a cookie alone is no login,
+// whichever site made the browser send it.
 //
-// A cookie with the prefix always counts. A proxy may hide the Host, and a read then has neither a
-// Host nor an Origin that would show TLS.
+// A cookie with securePrefix always counts, even if the request does not look secure: behind a
+// proxy that hides the Host, a read has neither a Host nor an Origin that shows TLS.
 func (s *Server) loginOf(r *http.Request) (name string, login auth.Login) {
 	login.Key = r.Header.Get(loginHeader)
 	if login.Key == "" {
@@ -421,8 +422,8 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// secure reports whether the browser uses TLS, to this node or to a proxy before it. A proxy that
-// does not pass on the Host does pass on the Origin, which changes carry.
+// secure reports whether the browser uses TLS, to this node or to a proxy before it. A proxy may
+// replace the Host, but it passes on the Origin, which browsers send with changes.
 func (s *Server) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

@@ -9,8 +9,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// advised adds to a sentence about a text that is no duration or no time how to correct it, if the
-// mistake is a usual one: a duration that is too long, or a day that does not exist.
+// advised adds advice to a sentence about a text that is not a valid duration or time. It knows two
+// usual mistakes: a duration that is too long, and a day that does not exist.
 func advised(s problem.Sentence, text string) problem.Sentence {
 	_, tooLong := job.ParseDuration(text)
 	_, err := time.Parse(time.RFC3339, text)

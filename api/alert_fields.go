@@ -75,7 +75,7 @@ func channelFields(f *fields) (c job.AlertChannel) {
 	return c
 }
 
-// flag reads a boolean; absent means false.
+// flag reads a boolean. If it is absent, the value is false.
 func (f *fields) flag(name string, to *bool) {
 	b := new(bool)
 	f.boolean(name, &b)

@@ -30,8 +30,8 @@ func metaOf(r *alert.Definition) view.AlertMeta {
 	return view.AlertMeta{Version: r.Version, Created: r.Created.Time(), Updated: r.Updated.Time(), By: r.By}
 }
 
-// alertReadOnly are the fields of a rule or channel that only the server sets, and the name, which
-// the path gives.
+// alertReadOnly are the fields of a rule or channel that a request cannot set. The path gives the
+// name, and the server sets the others.
 var alertReadOnly = []string{"name", "version", "created", "updated", "updated_by", "error"}
 
 // channelReadOnly is alertReadOnly for channels.
@@ -46,8 +46,8 @@ func viewRule(row *alert.Definition) view.AlertRule {
 	return v
 }
 
-// viewChannel shows a channel. Only admins see the parts that may hold secrets, although no secret
-// should be written there.
+// viewChannel shows a channel. Nobody should write a secret into a channel, but somebody may: so
+// only admins see the parts that could hold one.
 func viewChannel(ctx context.Context, row *alert.Definition, failing []alert.FailingChannel) view.AlertChannel {
 	c, err := alert.DecodeChannel(row)
 	v := view.AlertChannel{AlertChannel: c, AlertMeta: metaOf(row), Held: row.Held}
@@ -57,7 +57,7 @@ func viewChannel(ctx context.Context, row *alert.Definition, failing []alert.Fai
 	for _, f := range failing {
 		if f.ID == row.ID {
 			v.Failing = &view.ChannelFailing{Tries: f.Tries, Since: f.Since.Time()}
-			if auth.Of(ctx).Sees() == nil { // like the messages
+			if auth.Of(ctx).Sees() == nil { // like the deliveries, which callers limited to apps cannot list
 				v.Failing.Said = f.Said
 			}
 		}
@@ -212,7 +212,7 @@ func (s *Server) deleteAlert(w http.ResponseWriter, r *http.Request, t alert.Tab
 	return nil
 }
 
-// capital returns a text that begins with an ASCII letter with a capital one, as a sentence.
+// capital returns the text with a capital first letter. The text must begin with an ASCII letter.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // listChannels: GET /api/v1/alerts/channels
@@ -313,7 +313,7 @@ func (s *Server) tryChannel(w http.ResponseWriter, r *http.Request) error {
 	return s.answerChannelTest(w, r, sample)
 }
 
-// testName reads the name of a definition that is only tested, which may not have one yet.
+// testName reads the name of a rule or channel that is only tested. It may not have a name yet.
 func testName(f *fields) (name string) {
 	f.text("name", &name)
 	return cmp.Or(name, "test")
@@ -374,7 +374,7 @@ func (s *Server) test(r *http.Request, samples []alert.Sample) ([]alert.Tested, 
 
 	for i := range tested {
 		if err := s.alerts.RecordTest(r.Context(), &tested[i]); err != nil {
-			// The message was sent, so this is not an error for the client.
+			// The message was sent, so the client gets no error.
 			s.cfg.Log.Warn("cannot record the test of a channel", "channel", tested[i].Channel, "error", err)
 		}
 	}
@@ -439,7 +439,8 @@ func (s *Server) listAlerts(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// seesAlert reports whether a principal may see an alert: the same rule as for its events.
+// seesAlert reports whether a principal may see an alert. The rule is the same as for the alert's
+// events.
 func seesAlert(who *auth.Principal, row *alert.FiredRow) bool {
 	return sees(who, &feed.Event{App: row.App, Open: row.Open()})
 }
@@ -481,7 +482,7 @@ func viewDelivery(d *alert.DeliveryRow) view.Delivery {
 	if d.State <= alert.DeliverySending {
 		v.Next = instant(d.NextAt)
 	}
-	// Items that were edited by hand and cannot be read are shown as none.
+	// If somebody edited the items by hand and they cannot be read, none are shown.
 	_ = json.Unmarshal([]byte(d.Items), &v.Items)
 	return v
 }

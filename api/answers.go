@@ -7,12 +7,12 @@ import (
 	"go-crontab/sql"
 )
 
-// storedAnswer is the answer to a request with an Idempotency-Key, kept so that a repetition gets
+// storedAnswer is the stored answer to a request with an Idempotency-Key. A repeated request gets
 // the same answer.
 type storedAnswer struct {
 	Kind           string
 	Digest         [32]byte // of the request
-	JobID          int64    // the job that it made or changed; 0: none
+	JobID          int64    // the job that the request made or changed; 0: none
 	job.KeptAnswer          // status 0: not answered yet, or the node died before answering
 }
 
@@ -30,8 +30,8 @@ func answerTo(r sql.Reader, key string) (storedAnswer, error) {
 		WHERE idem_key = ?`, []byte(key)))
 }
 
-// keepAnswer stores the answer to a request with a key, unless one is stored already. It also
-// stores the key if no change did so because there was nothing to change.
+// keepAnswer stores the answer to a request with a key, unless an answer is stored already. A
+// change stores its key itself. If the request changed nothing, keepAnswer stores the key, too.
 func keepAnswer(ctx context.Context, db *sql.DB, o *job.Once, a job.KeptAnswer) error {
 	// status comes last in the update, because the other columns test its old value.
 	const query = `

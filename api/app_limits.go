@@ -18,7 +18,8 @@ import (
 
 var limitsReadOnly = []string{"app", "use"}
 
-// waitingCounted is the number up to which waiting due times are counted for people.
+// waitingCounted is the number at which counting of waiting due times stops, unless the app's limit
+// is higher.
 const waitingCounted = 10_000
 
 func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (view.AppLimits, error) {
@@ -42,7 +43,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (v
 	if use.Waiting, err = trip.CountWaiting(s.cfg.DB.Reader(ctx), app, max(waitingCounted, l.Waiting)); err != nil {
 		return v, err
 	}
-	if l.Output != 0 { // without a limit nothing counts output, and an old sum means nothing
+	if l.Output != 0 { // without a limit output is not counted, and the stored sum is stale
 		use.Output, err = s.keptOutput(ctx, app)
 	}
 
@@ -136,7 +137,7 @@ func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	v, err := s.viewLimits(r.Context(), app, limits)
-	if err != nil { // the change is committed all the same
+	if err != nil { // the change is committed, so this is no error for the client
 		return lookAt(&sql.Unknown{Err: err}, lookAtLimits)
 	}
 	return answer(w, http.StatusOK, v)

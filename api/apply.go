@@ -182,7 +182,7 @@ func (f *fields) objects(name string, most int, fn func(*fields)) {
 	}
 }
 
-// version reads the version that an object must be at.
+// version reads the version that the client expects of an object.
 func (f *fields) version(name string, to **int64) {
 	v, ok := f.take(name)
 	if !ok {
@@ -199,8 +199,8 @@ func (f *fields) version(name string, to **int64) {
 	*to = &n
 }
 
-// mayApply returns why the caller may not apply this, or nil. If the caller's role is limited to
-// some apps, it limits pruning to these apps.
+// mayApply returns why the caller may not apply these changes, or nil. If the caller's role is
+// limited to some apps, mayApply limits pruning to the same apps.
 func mayApply(r *http.Request, want *job.Apply) error {
 	p := auth.Of(r.Context())
 	if p.May(admin) {

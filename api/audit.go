@@ -51,17 +51,17 @@ func hiddenChannel(text string) string {
 	return string(b)
 }
 
-// ifReadable returns the definition of a job if the caller may read its app; otherwise "". The
-// audit line of a move holds the definition in the earlier app, too.
+// ifReadable returns the definition of a job if the caller may read its app; otherwise "". It is
+// needed because the audit line of a move also holds the definition in the earlier app.
 func ifReadable(ctx context.Context, spec string) string {
 	if app := appIn(spec); app != "" && !mayRead(ctx, app) {
 		return ""
 	}
-	return spec // or another text, such as the end of a pause
+	return spec // a definition, or a text without an app, such as the end of a pause
 }
 
-// auditKinds and auditActions list the words that audit lines can have. Any other word in a filter
-// is a mistake, not a filter without matches.
+// auditKinds and auditActions list all kinds and actions in the audit. A filter with any other word
+// is refused, because it could match nothing.
 var (
 	auditKinds = []string{
 		"job", "app", "cluster", "group", "calendar", "secret", "node", "handler", "folder", "retention", "limits",

@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// The states of due times of a backfill, besides the outcomes and those of runs.
+// The states of due times of a backfill. A due time can also have a run's outcome or state.
 const (
 	dueWaiting   = "waiting"
 	dueLeftOut   = "left_out"
@@ -63,7 +63,8 @@ func (s *Server) listBackfillDues(w http.ResponseWriter, r *http.Request) error 
 	return answer(w, http.StatusOK, p)
 }
 
-// allDues lists due times by the present definition of the job, which the backfill follows.
+// allDues lists due times by the current definition of the job, because the backfill uses this
+// definition.
 func (s *Server) allDues(ctx context.Context, b *trip.BackfillRow, _ string, after job.Micros,
 	limit int) ([]view.BackfillDue, error) {
 	dues, err := s.backfillDues(ctx, b, after, limit)
@@ -94,7 +95,7 @@ func (s *Server) allDues(ctx context.Context, b *trip.BackfillRow, _ string, aft
 	return items, nil
 }
 
-// someDues lists the due times that failed, or those that have not ended.
+// someDues lists the failed due times, or the due times that have not ended.
 func (s *Server) someDues(ctx context.Context, b *trip.BackfillRow, state string, after job.Micros,
 	limit int) ([]view.BackfillDue, error) {
 	runs, err := s.cfg.DB.BackfillRunsIn(ctx, b, state == "failed", after, limit)
@@ -140,8 +141,8 @@ func (s *Server) backfillDues(ctx context.Context, b *trip.BackfillRow, after jo
 	return dues, j.Spec.Explain(err, calendars)
 }
 
-// viewBackfillRun shows a due time that has a run. The run of a job that has moved since is only for
-// readers of the app in which it began.
+// viewBackfillRun shows a due time that has a run. If the job has moved to another app since, only
+// readers of the app in which the run began see the run.
 func viewBackfillRun(ctx context.Context, r *read.Run) view.BackfillDue {
 	v := view.BackfillDue{Due: r.Due.Time(), State: dueWaiting}
 	switch r.State {

@@ -18,7 +18,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// viewBackfill reads the name of the job, and counts. It returns the view without what it cannot read.
+// viewBackfill shows a backfill, with the name of its job and its counts. On an error it returns
+// the view without the parts that it could not read.
 func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Backfill, error) {
 	names, unnamed := s.cfg.DB.JobNames(ctx, []int64{b.JobID})
 	v, err := s.countedBackfill(ctx, b, names[b.JobID])
@@ -117,7 +118,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 
 	v, err := s.viewBackfill(r.Context(), b)
 	if err != nil && b.State != trip.Backfilling {
-		// The backfill was started and has ended: this request is a repetition.
+		// The backfill has already ended, so this is a repeated request.
 		return lookAt(&sql.Unknown{Err: err}, "The backfill has begun: GET /api/v1/backfills/%s shows its progress.", v.ID)
 	}
 
@@ -164,7 +165,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		if err != nil && !sql.IsAway(err) {
 			return err
 		}
-		// The counts may be missing: one large backfill must not hide the others.
+		// v may lack its counts: one large backfill must not hide the others.
 		p.Items = append(p.Items, v)
 	}
 

@@ -13,7 +13,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// Limits: jobs that one request changes, and jobs and pages that a dry run counts.
+// Limits: the jobs that one request changes, and the jobs and pages that a dry run counts.
 const (
 	maxBulk      = 200
 	maxCounted   = 10_000
@@ -52,11 +52,11 @@ func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, 
 }
 
 // bulk changes a page of the selected jobs in one transaction. It refuses a job that was changed
-// since it was read: only jobs that still match, and that the caller may change, are changed.
+// since it was read. So it only changes jobs that still match and that the caller may change.
 //
-// The answer is kept in the same transaction. If we die after the commit, a repetition with the
-// same Idempotency-Key gets this answer. Without a key, repeating a pause, resume or deletion is
-// harmless, but repeating a run is not.
+// The answer is kept in the same transaction. If we die after the commit, a repeated request with
+// the same Idempotency-Key gets this answer. Without a key, repeating a pause, resume or deletion
+// is harmless, but repeating a run starts the jobs again.
 func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, want *job.Bulk) error {
 	q, err := readBulk(r, role)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 type bulkQuery struct {
 	read.JobFilter
 	ids []int64
-	dry bool // only report what would be done
+	dry bool // only report what the request would do
 }
 
 // readBulk reads which jobs to change. A filter is limited to the apps where the caller has the
@@ -149,11 +149,11 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 // bulkJobs are the jobs to change.
 type bulkJobs struct {
 	read.JobPage
-	not []view.BulkItem // named ids that are no job, or a job that the caller may not change
+	not []view.BulkItem // named ids without a job, or of a job that the caller may not change
 }
 
-// bulkJobs reads the selected jobs. Each id is accepted or refused on its own: a deleted job does
-// not hold up the others, and a job that the caller cannot see looks like a missing one.
+// bulkJobs reads the selected jobs. Each id is accepted or refused on its own, so a deleted job
+// does not stop the others. A job that the caller cannot see looks like a missing job.
 func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*bulkJobs, error) {
 	out := &bulkJobs{}
 	if q.ids == nil {
@@ -190,7 +190,7 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 	return out, nil
 }
 
-// tryBulk answers with what would be done to the first page, and with the number of matching jobs.
+// tryBulk answers a dry run: what the request would do to the first page, and how many jobs match.
 func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk,
 	found *bulkJobs) error {
 	for i := range found.Rows {
@@ -210,7 +210,8 @@ func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilte
 	return answer(w, http.StatusOK, v)
 }
 
-// countJobs counts a list from a page on, up to maxCounted jobs or countedPages pages.
+// countJobs counts the jobs of a list, starting with the given page, up to maxCounted jobs or
+// countedPages pages.
 func (s *Server) countJobs(ctx context.Context, f read.JobFilter, p read.JobPage) (n int, more bool, err error) {
 	n, f.Limit = len(p.Rows), maxLimit
 	for pages := 1; p.Next != nil && n < maxCounted && pages < countedPages; pages++ {

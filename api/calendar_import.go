@@ -102,8 +102,8 @@ func formatOf(r *http.Request) string {
 	return ""
 }
 
-// imported puts days into a calendar. If others change the calendar at the same time, it reads
-// their change and tries again.
+// imported adds days to a calendar. If somebody else changes the calendar at the same time,
+// imported reads the calendar again and retries.
 func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string,
 	dry bool) (c trip.CalendarRow, isNew bool, err error) {
 	for range maxTries {

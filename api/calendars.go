@@ -132,7 +132,7 @@ func (s *Server) putCalendar(w http.ResponseWriter, r *http.Request) error {
 	return s.writeCalendar(w, r.WithContext(ctx), spec, anyVersion)
 }
 
-// Expectations of a change besides a version: no expectation, or a new calendar.
+// Values for the expected version of a calendar: any version, or no calendar yet.
 const (
 	anyVersion = 0
 	mustBeNew  = -1
@@ -145,8 +145,8 @@ func (s *Server) writeCalendar(w http.ResponseWriter, r *http.Request, spec job.
 		return err
 	}
 
-	// The change is committed. If it cannot be read back, or was deleted already, that must not
-	// look like a failed change.
+	// The change is committed. If the calendar cannot be read back, or was deleted already, the
+	// answer must not look like a failed change.
 	c, err := trip.CalendarNamed(s.cfg.DB.Reader(r.Context()), spec.Name)
 	if err != nil {
 		c = trip.CalendarRow{Name: spec.Name, SpecErr: errors.New("the calendar was saved, but could not be read back")}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// certificate is a certificate in files, which are read again when they change: certificates are
-// renewed while nodes run.
+// certificate is a certificate in files. Certificates are renewed while nodes run, so it reads the
+// files again when they change.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -18,7 +18,7 @@ type certificate struct {
 	mu      sync.Mutex
 	loaded  *tls.Certificate
 	read    [2]fileState // the files of loaded
-	failed  [2]fileState // the files that could not be loaded last
+	failed  [2]fileState // the latest files that could not be loaded
 	checked time.Time    // when the files were last checked
 }
 
@@ -29,8 +29,8 @@ type fileState struct {
 	size    int64
 }
 
-// strongSuites are the TLS 1.2 suites with forward secrecy and authenticated encryption, so none
-// with CBC. All suites of TLS 1.3 have both.
+// strongSuites are the TLS 1.2 suites with forward secrecy and authenticated encryption. No CBC
+// suite is among them. All suites of TLS 1.3 have both properties.
 var strongSuites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -74,7 +74,8 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 	}
 
 	if err := c.load(); err != nil {
-		// The two files may be written one after the other: the next change is checked again.
+		// The certificate and the key may be written one after the other. So we do not try these
+		// files again, but we do try after the next change.
 		c.failed = state
 		c.log.Error("cannot use the new certificate; keeping the old one", "error", err)
 		return c.loaded
@@ -85,7 +86,7 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 }
 
 func (c *certificate) load() error {
-	state, err := c.state() // before reading, so that the next check sees a change in between
+	state, err := c.state() // first, so that the next check sees a change made while we read
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ import (
 
 const (
 	goneFor     = 24 * time.Hour  // how long nodes stay visible after they are gone
-	countsFor   = 5 * time.Second // how long a node uses the failing jobs that it has found
-	candidates  = 2000            // failed jobs that one search looks at
-	healedFor   = 5 * time.Minute // after which a job that recovered is looked at again
-	healedCheck = 200             // jobs that one look reads
+	countsFor   = 5 * time.Second // how long a node uses the result of a search
+	candidates  = 2000            // failed jobs that one search reads
+	healedFor   = 5 * time.Minute // after this, recovered jobs are searched again, too
+	healedCheck = 200             // jobs that one query reads
 )
 
 // failing finds the failing jobs of the cluster, for all callers of this node.
@@ -27,8 +27,9 @@ type failing struct {
 	found atomic.Pointer[failingJobs]
 	turn  chan struct{} // held by the request that searches
 
-	// The holder of the turn has these: jobs that have succeeded since their latest failure, by the
-	// due time of that failure. Most jobs have failed at some time, so a search looks at few.
+	// Only the holder of turn uses these fields. healed has the jobs that succeeded after their
+	// latest failure, or were deleted, with the due time of that failure. A search skips these
+	// jobs.
 	healed   map[int64]job.Micros
 	healedAt time.Time
 }
@@ -36,13 +37,13 @@ type failing struct {
 // failingJobs is the result of a search.
 type failingJobs struct {
 	apps    []string // the app of each failing job
-	atLeast bool     // there may be more
+	atLeast bool     // more jobs may be failing
 	at      time.Time
 }
 
 func newFailing() *failing { return &failing{turn: make(chan struct{}, 1)} }
 
-// jobs returns the failing jobs as of the last few seconds.
+// jobs returns the failing jobs. The result may be up to countsFor old.
 func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	fresh := func() *failingJobs {
 		if found := f.found.Load(); found != nil && time.Since(found.at) < countsFor {
@@ -60,7 +61,7 @@ func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if found := fresh(); found != nil { // somebody else has just searched
+	if found := fresh(); found != nil { // another request has just searched
 		return found, nil
 	}
 
@@ -71,7 +72,8 @@ func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	return found, err
 }
 
-// search looks at the jobs that have failed and are not known to have recovered.
+// search finds the failing jobs among the jobs that have failed. It skips jobs that are known to
+// have recovered.
 func (f *failing) search(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	now := time.Now()
 	if now.Sub(f.healedAt) > healedFor {
@@ -101,7 +103,7 @@ func (f *failing) search(ctx context.Context, db *read.DB) (*failingJobs, error)
 	return out, nil
 }
 
-// check finds the failing ones of some jobs.
+// check adds the failing jobs among ids to out, and notes the recovered jobs in healed.
 func (f *failing) check(ctx context.Context, db *read.DB, ids []int64, latest map[int64]job.Micros,
 	out *failingJobs) error {
 	recent, err := recentOf(ctx, db, ids, judgedRuns, nil)
@@ -119,7 +121,7 @@ func (f *failing) check(ctx context.Context, db *read.DB, ids []int64, latest ma
 		switch {
 		case st.failures > 0:
 			bad = append(bad, id)
-		case st.last != nil && st.last.Due >= latest[id]: // otherwise an attempt may follow
+		case st.last != nil && st.last.Due >= latest[id]: // after an older success, a retry may follow
 			f.healed[id] = latest[id]
 		}
 	}

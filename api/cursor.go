@@ -11,7 +11,7 @@ import (
 // cursor is the position after which the next page of a list begins. To clients it is an opaque
 // text. It holds no secret, and a forged cursor selects no more than a filter could.
 type cursor struct {
-	list      string // the list that it belongs to
+	list      string // the list that the cursor belongs to
 	executing bool   // the position is among executing runs, which precede ended ones
 	part      string // for job lists filtered by a part of the name, see read.JobPlace
 	read.RunPlace
@@ -51,8 +51,8 @@ func (c *cursor) place() *read.ListPlace { return &read.ListPlace{ID: c.ID, Due:
 // runPlace converts a position to the form that a cursor holds.
 func runPlace(p *read.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
 
-// oneMore cuts off the extra row that was read to find out whether there is a next page, and
-// returns the cursor of that page.
+// oneMore cuts off the extra row, which was only read to see whether there is a next page. It
+// returns the cursor of the next page.
 func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R, next string) {
 	if len(rows) <= limit {
 		return rows, ""

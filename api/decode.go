@@ -19,12 +19,12 @@ import (
 const (
 	maxBody  = 256 << 10
 	maxDepth = 16 // nested objects and arrays in a body; a job needs two
-	// The longest name of a field, such as a label, in bytes: no accepted name is longer.
+	// The longest name of a field, such as a label, in bytes. No accepted name is longer.
 	maxFieldName = utf8.UTFMax * job.MaxName
 
 	maxCalendarBody = 2 << 20  // including white space
-	maxLoginBody    = 4 << 10  // anyone may send one
-	maxReturnBody   = 16 << 10 // anyone may send one, and codes of providers can be long
+	maxLoginBody    = 4 << 10  // small, because anyone may send a login
+	maxReturnBody   = 16 << 10 // anyone may send this body; codes of providers can be long
 )
 
 // withBoundedBody limits the body that a handler can read to the size that its route takes.
@@ -126,8 +126,8 @@ func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 }
 
 // bodyParser decodes a text that is known to be JSON. It keeps the path to the current value as
-// steps and spells it only for an error: spelling it for every value would cost the square of the
-// body's length.
+// steps, and only spells the path for an error. Spelling the path of every value would take time
+// proportional to the square of the body's length.
 type bodyParser struct {
 	ctx    context.Context
 	text   []byte
@@ -136,7 +136,8 @@ type bodyParser struct {
 	values int
 }
 
-// step leads from a value to a value inside it: a field of an object, or an element of a list.
+// step is one step of a path, from a value to a value inside it: the name of a field, or the index
+// of a list element.
 type step struct {
 	name   string
 	index  int
@@ -294,7 +295,7 @@ func (p *bodyParser) object() (any, error) {
 	return o, nil
 }
 
-// join returns the place of a field inside the object at a place.
+// join returns the path of a field: the path of its object, and then its name.
 func join(place, name string) string {
 	if place == "" {
 		return name

@@ -25,7 +25,7 @@ func (s *Server) examine(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// ViewOfReport shows a report of the doctor, without the node that looked.
+// ViewOfReport shows a report of the doctor. The view does not name the node that made the report.
 func ViewOfReport(found *doctor.Report) *view.Doctor {
 	v := &view.Doctor{
 		At: found.At.Time(), Server: found.Server,

@@ -105,8 +105,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 
 	f := newFields(body)
 	scheduleFields(f, &spec)
-	// The names decide the job's share of its jitter; handler and selector only matter for a
-	// warning.
+	// The app and name decide the job's share of its jitter. The handler and selector are only
+	// needed for a warning.
 	f.text("app", &spec.App)
 	f.text("name", &spec.Name)
 	f.text("handler", &spec.Handler)
@@ -129,7 +129,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		from = &now
 	}
 
-	spec.Defaults(*from) // an interval starts as if the job were created at this instant
+	spec.Defaults(*from) // intervals start at *from, as if the job were created then
 
 	calendars, err := s.calendarsOf(r.Context(), &spec)
 	if err != nil {

@@ -1,8 +1,8 @@
 package api
 
-// EditorOf adapts a function that returns a pointer, nil while the node may not change anything, to
-// [Config]. Without it the Editor interface around a nil pointer would not be nil. With a node it
-// is EditorOf(n.Editor).
+// EditorOf turns a function that returns a pointer into the Editor of a [Config]. The pointer is
+// nil while the node may not change anything; EditorOf then returns a nil Editor, not an interface
+// that holds a nil pointer. With a node it is EditorOf(n.Editor).
 func EditorOf[T any, P interface {
 	*T
 	Editor

@@ -14,9 +14,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// The ETag of a job combines the version of its definition with the number of changes by people,
-// pauses included. Its due times, runs, health, status and error change without it. Other objects have their version as
-// ETag.
+// The ETag of a job combines two numbers: the version of its definition, and the number of changes
+// by people, pauses included. The job's due times, runs, health, status and error may change while
+// its ETag stays. The ETag of any other object is its version.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
@@ -86,8 +86,8 @@ func preconditionOf(r *http.Request) (precondition, error) {
 
 func (p precondition) given() bool { return p != precondition{} }
 
-// check returns why a job may not be changed, or nil. A tag that is only a version refers to the
-// definition.
+// check returns why a job may not be changed, or nil. A tag that is only a version means the
+// definition at that version, whatever else changed.
 func (p precondition) check(j *read.Job) error {
 	return p.of("job", true, j.Version, tagOfJob(j), tagOf(j.Version))
 }
@@ -95,8 +95,9 @@ func (p precondition) check(j *read.Job) error {
 // absent returns why a job that does not exist may not be created, or nil.
 func (p precondition) absent() error { return p.of("job", false, 0) }
 
-// of returns why an object may not be put, or nil. there says whether it exists. version is 0 for
-// objects without versions. The first tag is the object's own; the others match it, too.
+// of returns why an object may not be put, or nil. there says whether the object exists. version is
+// 0 for objects without versions. tags[0] is the object's own ETag. The client may also send one of
+// the other tags.
 func (p precondition) of(what string, there bool, version int64, tags ...string) (err error) {
 	var q *Problem
 	switch {
@@ -153,7 +154,7 @@ func withPreconditions(op *operation, h handler) handler {
 	}
 }
 
-// asWanted changes a job, at the version that the client requires, if any.
+// asWanted changes a job. If the client requires a version, the job must be at this version.
 func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) error) error {
 	pre, err := preconditionOf(r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// addCount adds to the runs that v counts.
+// addCount adds the runs that c counts to v.
 func addCount(v *view.RunCounts, c *feed.Count) {
 	v.Started += c.Started
 	for to, o := range map[*int64]job.Outcome{
@@ -27,7 +27,8 @@ func addCount(v *view.RunCounts, c *feed.Count) {
 	}
 }
 
-// maxCounts is the number of jobs, the busiest, that one event counts one by one.
+// maxCounts is the largest number of jobs with separate counts in one event. The busiest jobs are
+// counted separately, the rest together.
 const maxCounts = 500
 
 func viewOfEvent(e *feed.Event) *view.Event {
@@ -89,7 +90,7 @@ func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 		return e.Data
 	}
 
-	// Runs of many jobs come in one event: count those jobs that the subscriber may see.
+	// One event counts the runs of many jobs. Only count the jobs that the subscriber may see.
 	v := viewOfEvent(e)
 	for i := range e.Counts {
 		c := &e.Counts[i]
@@ -122,8 +123,8 @@ func (l *listening) wants(app string, jobID int64) bool {
 	return (l.app == "" || app == "" || app == l.app) && (l.jobID == 0 || jobID == 0 || jobID == l.jobID)
 }
 
-// sees reports whether a principal may see an event: the same rule as for its audit line or its
-// run.
+// sees reports whether a principal may see an event. The rule is the same as for the event's audit
+// line or run.
 func sees(who *auth.Principal, e *feed.Event) bool {
 	switch {
 	case e.App != "":

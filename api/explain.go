@@ -14,7 +14,8 @@ import (
 	"go-crontab/sql/read"
 )
 
-// The causes, besides the outcomes of runs. They are part of the API and never change.
+// The causes in an explanation, besides the outcomes of runs. They are part of the API and never
+// change.
 const (
 	causeNotDue    = "not_due"
 	causeGap       = "gap"
@@ -61,10 +62,10 @@ type inquiry struct {
 
 	spec      job.Spec // the definition in force at that time; for the future, the present one
 	calendars []*job.Calendar
-	schedule  job.Schedule // nil if it cannot be made
+	schedule  job.Schedule // nil if the definition has no valid schedule
 	e         view.Explanation
 
-	from, before job.Micros // the range that the instant may mean: its whole second if it has no fraction, and so on
+	from, before job.Micros // the range that the instant may mean, see instantRange
 	askedFor     []askedRun // requested runs that the answer does not mention yet
 
 	err error // why a schedule could not be computed
@@ -116,8 +117,8 @@ func (x *inquiry) explain() error {
 		return err
 	}
 
-	// Records come first: they are true whatever the definition has become since. Runs in progress
-	// and requested runs come next.
+	// Records come first, because they stay true even if the definition was changed later. Runs in
+	// progress and requested runs come next.
 	for _, look := range []func() error{x.recorded, x.live, x.asked, x.unrecorded} {
 		if err := errors.Join(look(), x.err); err != nil {
 			return err
@@ -140,8 +141,8 @@ func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
-// instantRange returns the range that a given instant may mean, because commands print instants to
-// the second or to the millisecond.
+// instantRange returns the range that an instant may mean. Commands print instants to the second or
+// to the millisecond, so an instant without a fraction means its whole second.
 func instantRange(at time.Time) (from, before job.Micros) {
 	from = job.MicrosOf(at)
 	switch {
@@ -214,7 +215,7 @@ func (x *inquiry) recorded() error {
 	case causePaused:
 		var found bool
 		if found, err = x.wasPausedAt(job.MicrosOf(x.at)); err == nil && !found {
-			// it was due before the pause, and had not started when the pause began
+			// The run was due before the pause, and had not started when the pause began.
 			_, err = x.wasPausedAt(last.Ended)
 		}
 	case job.Missed.String():
@@ -232,7 +233,8 @@ func (x *inquiry) readable(runs []read.Run) []read.Run {
 	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
-// causesByReason are the causes of due times that were not started. The others have their outcome as the cause.
+// causesByReason are the causes of due times that were not started, by reason. For all other
+// reasons the cause is the outcome.
 var causesByReason = map[job.ReasonCode]string{
 	job.ReasonJobPaused:            causePaused,
 	job.ReasonAppPaused:            causePaused,
@@ -252,7 +254,8 @@ var causesByReason = map[job.ReasonCode]string{
 	job.ReasonAppWaitingLimit:      causeLimit,
 }
 
-// causeOf says in one word why a run ended as it did: its outcome, or what a due time that was not started met.
+// causeOf returns the cause of a run's end in one word: from its reason if causesByReason has it,
+// or else its outcome.
 func causeOf(r *read.Run) string {
 	if r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded {
 		if cause, ok := causesByReason[r.Reason.Code]; ok {

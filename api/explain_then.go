@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// The past is read from the audit.
+// These methods read the past from the audit.
 
 // ofJob selects lines of the job's audit.
 func (x *inquiry) ofJob(actions ...job.Action) audit.Of {
@@ -32,8 +32,8 @@ func optional(e job.Entry, err error) (*job.Entry, error) {
 
 func viewOfChange(e *job.Entry) *view.ChangeNote { return &view.ChangeNote{At: e.At.Time(), By: e.Who} }
 
-// findDefinition finds the definition in force at the instant: the one that the first later change
-// replaced, or the present one. Without a line in the audit there was no change.
+// findDefinition finds the definition in force at the instant. If the definition was changed after
+// the instant, the first later audit line has it. Otherwise it is the current definition.
 func (x *inquiry) findDefinition() error {
 	at := job.MicrosOf(x.at)
 	x.spec = x.j.Spec
@@ -74,7 +74,7 @@ func (x *inquiry) makeSchedule() (err error) {
 	return err
 }
 
-// wasYounger answers that the job did not exist yet, and when it was created.
+// wasYounger answers that the job did not exist yet at the instant, and when it was created.
 func (x *inquiry) wasYounger() error {
 	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
 	if err != nil {
@@ -117,8 +117,8 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	return true, nil
 }
 
-// wasPausedAt reports whether the job, its app or the cluster was paused at an instant. It makes
-// that the answer unless there is an answer already.
+// wasPausedAt reports whether the job, its app or the cluster was paused at an instant. If there is
+// no answer yet, the pause becomes the answer.
 func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 	for _, of := range []audit.Of{
 		x.ofJob(job.ActionPause, job.ActionResume),
@@ -147,7 +147,7 @@ func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 		return true, nil
 	}
 
-	// The audit may be younger than the pause.
+	// The pause may have begun before the oldest audit line.
 	if p := x.j.PauseAt(x.now); x.e.Cause == "" && p != nil && at >= p.Since {
 		x.isPaused(p)
 		return true, nil
@@ -156,7 +156,7 @@ func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 	return false, nil
 }
 
-// pauseInForce returns the pause in force at an instant, and when it ended; 0: not yet.
+// pauseInForce returns the pause in force at an instant, and when this pause ended (0: not yet).
 func (x *inquiry) pauseInForce(of audit.Of, at job.Micros) (*job.Pause, job.Micros, error) {
 	began, err := optional(audit.Before(x.cfg.DB.Reader(x.ctx), of, at))
 	if err != nil || began == nil || began.Action != job.ActionPause {
@@ -182,11 +182,11 @@ func (x *inquiry) pauseInForce(of audit.Of, at job.Micros) (*job.Pause, job.Micr
 // maxLives limits the sessions that are read on each side of an instant.
 const maxLives = 500
 
-// maxSilence is the time after its last beat in which a session may still be alive.
+// maxSilence is how long a session may still be alive after its last beat.
 const maxSilence = 3 * time.Second
 
-// wasDown finds out whether no node was alive at the instant, or when the due time became late
-// enough to be missed.
+// wasDown finds out whether no node was alive at the instant, or at the time when the due time
+// became missed.
 func (x *inquiry) wasDown() error {
 	lives, err := livesNear(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
 	if err != nil {
@@ -211,8 +211,8 @@ func (x *inquiry) wasDown() error {
 	return nil
 }
 
-// gapIn returns the time around an instant in which no session was alive. It returns nil if one was
-// alive, or if no session is known before or after.
+// gapIn returns the time around an instant in which no session was alive. It returns nil if a
+// session was alive, or if no session is known before or after the instant.
 func gapIn(lives []job.SessionLife, at time.Time) *view.Outage {
 	var from, to time.Time
 	for _, l := range lives {

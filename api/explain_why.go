@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// live explains by the run of the due time that has not ended yet.
+// live answers with the due time's run that has not ended yet.
 func (x *inquiry) live() error {
 	run, err := x.cfg.DB.LiveAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
 	if errors.Is(err, sql.ErrNotFound) {
@@ -24,8 +24,8 @@ func (x *inquiry) live() error {
 	return x.inProgress(&run)
 }
 
-// askedRun is a requested due time: its ended attempts, or the run in progress if no attempt has
-// ended.
+// askedRun is a due time for which somebody requested a run. runs are its ended attempts. If no
+// attempt has ended, live is the run in progress.
 type askedRun struct {
 	runs []read.Run
 	live *read.Run
@@ -65,7 +65,7 @@ func (x *inquiry) findAsked() error {
 		switch {
 		case r.State == job.Ended:
 			last.runs = append(last.runs, *r)
-		case len(last.runs) == 0: // a run that will be retried is described by its attempts
+		case len(last.runs) == 0: // no attempt has ended; otherwise the ended attempts describe the run
 			last.live = r
 		}
 	}
@@ -73,7 +73,8 @@ func (x *inquiry) findAsked() error {
 	return nil
 }
 
-// asked explains an instant at which the schedule started nothing by a run requested for it.
+// asked explains an instant at which the schedule started nothing, but for which a run was
+// requested.
 func (x *inquiry) asked() error {
 	if len(x.askedFor) == 0 {
 		return nil
@@ -104,7 +105,7 @@ func (x *inquiry) asked() error {
 	return nil
 }
 
-// beside adds the other requested runs to the answer.
+// beside adds to the answer the requested runs that it does not mention yet.
 func (x *inquiry) beside() {
 	for i := range x.askedFor {
 		a := &x.askedFor[i]
@@ -150,7 +151,7 @@ func (x *inquiry) inProgress(run *read.Run) error {
 
 // waits says what a run is waiting for.
 func (x *inquiry) waits(run *read.Run) error {
-	const most = 2000 // more than one job may have waiting
+	const most = 2000 // above the number of runs of one job that may wait
 	rows, err := x.cfg.DB.Waiting(x.ctx, []int64{x.j.ID}, most)
 	if err != nil {
 		return err
@@ -175,7 +176,7 @@ func (x *inquiry) waits(run *read.Run) error {
 	return nil
 }
 
-// addDeadline adds when a waiting run ends missed.
+// addDeadline adds the time at which a waiting run becomes missed.
 func (x *inquiry) addDeadline(w *read.Wait) {
 	if at := expires(w, &x.j.Spec); at != 0 {
 		x.add("If it has not started by %s, it will be missed.", at)
@@ -325,7 +326,7 @@ func (x *inquiry) dueUnbounded() bool {
 	return x.dueBy(spec)
 }
 
-// unshifted answers that the instant is no due time, or that only jitter moved it.
+// unshifted answers that the instant is no due time, or that it would be a due time without jitter.
 func (x *inquiry) unshifted() {
 	spec := x.spec
 	spec.Jitter = 0
@@ -357,9 +358,9 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	return is
 }
 
-// gapNear returns the due time at the end of a daylight-saving gap near an instant, or "". A
-// skipped time of day is no instant: read with one offset it falls before the end of the gap, with
-// the other after it.
+// gapNear returns the due time at the end of a daylight-saving gap, if it is within two hours of
+// the instant, or "". A time of day in the gap has two readings, with the offset before or after
+// the change: one on each side of the end of the gap.
 func gapNear(at time.Time, neighbours ...*view.DueTime) string {
 	for _, v := range neighbours {
 		if v == nil || v.Mark != job.Gap {
@@ -372,8 +373,8 @@ func gapNear(at time.Time, neighbours ...*view.DueTime) string {
 	return ""
 }
 
-// firstPass returns the due time at which the clock first showed the same time of day as at the
-// instant, or "".
+// firstPass returns the due time before the instant if it has the same time of day because the
+// clock was set back in between; otherwise "".
 func (x *inquiry) firstPass() string {
 	v := x.e.Before
 	if v == nil || v.Mark != job.Repeat {
@@ -395,7 +396,8 @@ func (x *inquiry) isPaused(p *job.Pause) {
 	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "has been paused since"), endWords(p))
 }
 
-// pauseWords returns "The job was paused from … by alice (why)", without an end.
+// pauseWords returns a text such as "The job was paused from … by alice (why)". The text does not
+// name the end of the pause.
 func pauseWords(p *job.Pause, paused string) string {
 	what := "The job"
 	switch p.Scope {

@@ -15,7 +15,7 @@ import (
 )
 
 // fields reads the fields of a JSON object one by one. It collects the known names and all
-// mistakes. An absent field and null leave the variable as it is.
+// mistakes. If a field is absent or null, the variable keeps its value.
 type fields struct {
 	object   map[string]any
 	place    string // of the object in the body; "" for the body itself
@@ -32,8 +32,8 @@ func (f *fields) take(name string) (any, bool) {
 	return v, v != nil
 }
 
-// full reports whether there is one mistake more than an answer reports. Further ones need no text: a
-// body may have hundreds of thousands.
+// full reports whether there is one more mistake than an answer reports. Further mistakes need no
+// text: a body may have hundreds of thousands.
 func (f *fields) full() bool { return len(*f.problems) > maxProblems }
 
 // wrong adds a mistake in a field.
@@ -200,7 +200,7 @@ func (f *fields) duration(name string, to *job.Duration) {
 	*to = job.Duration(d)
 }
 
-// some is duration for fields where 0 is refused, because it would be taken for the default.
+// some is duration, but refuses 0, because 0 would be taken for the default.
 func (f *fields) some(name string, to *job.Duration) {
 	f.duration(name, to)
 	given, _ := f.object[name].(string)
@@ -225,8 +225,8 @@ func (f *fields) instant(name string, to **time.Time) {
 	*to = &t
 }
 
-// parseInstant reads an RFC 3339 time. time.Parse accepts an offset of 24 hours, which cannot be
-// written again, so such times are refused.
+// parseInstant reads an RFC 3339 time. It refuses an offset of 24 hours: time.Parse accepts such a
+// time, but it cannot be formatted again.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err == nil {
@@ -346,8 +346,8 @@ func describe(v any) string {
 // cutShort shortens input for messages, to 60 bytes.
 func cutShort(s string) string { return cut(s, 60) }
 
-// cut shortens a text to at most most bytes, at a character boundary, and adds "…". Invalid UTF-8
-// is replaced.
+// cut shortens a text to at most most bytes, at a character boundary, and adds "…" if it cuts. It
+// replaces invalid UTF-8.
 func cut(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {

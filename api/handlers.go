@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql"
 )
 
-// handlers lists every handler that a node has, that a job visible to the caller names, or that is
+// handlers lists the handlers that a node has, that a job visible to the caller names, or that are
 // disabled.
 func (s *Server) handlers(ctx context.Context) ([]*view.Handler, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)

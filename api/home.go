@@ -15,7 +15,7 @@ import (
 
 // The console is a single page with all screens. It picks the screen from the address.
 
-// screens are the first path elements of its screens.
+// screens are the first path elements of the console's screens.
 var screens = []string{
 	"jobs", "runs", "upcoming", "timeline", "alerts", "cluster", "audit", "settings",
 	"activity", // where alerts, audit and parts of the settings were before
@@ -138,8 +138,9 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	return f.serve(w, r, "public, max-age=31536000, immutable") // the name holds a hash of the content
 }
 
-// orScreen answers with the page if the path is a screen's, and otherwise calls next. A browser that
-// asks for an unknown address gets the page with status 404: it says so with a way back.
+// orScreen answers with the page if the path is a screen's, and otherwise calls next. A browser
+// that asks for an unknown address also gets the page, with status 404: the page says so and offers
+// a way back.
 func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
 	screen, unknown := s.serve(s.home), s.serve(s.unknownScreen)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +158,8 @@ func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// notScreens are first path elements that programs use: their problems stay JSON, whatever is accepted.
+// notScreens are first path elements that programs use. Their problems stay JSON, even if the
+// client accepts HTML.
 var notScreens = []string{"api", "assets", "docs", "debug"}
 
 // unknownScreen answers with the page and status 404.

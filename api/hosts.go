@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// hosts says which Host headers are served. It stops DNS rebinding: a web page whose name points at
-// this address has our origin for its browser, but it must send its own name as Host.
+// hosts says which Host headers are served. This stops DNS rebinding, an attack in which a web
+// page's own name points to this address. The browser then takes us for the page's origin, but it
+// sends the page's name as Host.
 type hosts struct {
 	names   map[string]bool
 	address netip.Addr // the listen address; invalid if that is a name
@@ -28,8 +29,8 @@ func newHosts(listen string, more []string) hosts {
 	return h
 }
 
-// allow reports whether a Host header is served. An address cannot come from a forged name, so a
-// node that listens on all addresses accepts any address.
+// allow reports whether a Host header is served. An attacker can only rebind a name, not an
+// address. So a node that listens on all addresses accepts any address.
 func (h hosts) allow(host string) bool {
 	host = strings.ToLower(hostOf(host))
 	if h.names[host] {

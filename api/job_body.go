@@ -116,7 +116,8 @@ func wholeJob(o map[string]any) (jobBody, error) {
 
 // patched applies the body of a PATCH to a definition.
 func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
-	// Defaults are left out: they must not stay if the patch makes it another kind of job.
+	// Minimal leaves out defaults. A default must not stay if the patch makes this another kind of
+	// job.
 	text, err := old.Minimal()
 	if err != nil {
 		return jobBody{}, err

@@ -161,7 +161,7 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// maxTries limits the attempts at a change that collides with changes by others. Of colliding
+// maxTries limits the attempts at a change that collides with other changes. Of several colliding
 // changes, one always succeeds.
 const maxTries = 20
 
@@ -229,8 +229,8 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 
 // writeEdit makes the change to a job; nil means that there is nothing to change.
 func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.Done, error) {
-	// A definition in error is written again even if it is unchanged, to compute its due times
-	// again.
+	// A definition in error is written again even if it is unchanged, so that its due times are
+	// computed again.
 	rewrite := old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec)
 	seen := job.WithVersion(ctx, int64(old.Changes))
 
@@ -241,7 +241,8 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 		done, err = e.UpdateAnd(ctx, old.ID, old.Changes, b.spec, *b.paused)
 	case rewrite:
 		done, err = e.Update(ctx, old.ID, old.Changes, b.spec)
-	// Also if the job is paused: the answer then waits until the earlier pause is complete.
+	// This also applies if the job is paused already: the answer then waits until the earlier pause
+	// is complete.
 	case b.paused != nil && *b.paused:
 		done, err = e.Pause(seen, old.ID, job.PauseRequest{})
 	case b.paused != nil && old.Paused:
@@ -257,7 +258,8 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 const showFor = 5 * time.Second
 
 // jobAfter reads a changed job. The change is committed, so a failed read must not look like a
-// failed change. A client that has gone gets the answer when it repeats the request with its key.
+// failed change. A client that has disconnected can repeat the request with its key, and gets the
+// answer then.
 func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), showFor)
 	defer stop()

@@ -15,23 +15,25 @@ import (
 const withLastRuns = "last_runs"
 
 const (
-	// judgedRuns are the latest runs of a job from which its health is judged.
+	// judgedRuns is the number of latest runs from which a job's health is judged.
 	judgedRuns = 4
-	// streakRuns are those that are read if all of these went wrong, to count the failures.
+	// streakRuns is the number of runs that are read, to count the failures, if no run of the first
+	// read succeeded.
 	streakRuns = 50
-	// listedRuns are those that a list shows.
+	// listedRuns is the number of latest runs of a job that a list shows.
 	listedRuns = 12
-	// lateAfter is how long after a due time a job that nothing holds up is late.
+	// lateAfter is the time after a due time when its job counts as late, unless something holds it
+	// up.
 	lateAfter = 10 * time.Second
 )
 
-// streak is what the latest final runs of a job say. Skipped, superseded and killed runs say
-// nothing.
+// streak describes the latest final runs of a job. Skipped, superseded and killed runs do not
+// count.
 type streak struct {
-	last     *read.RecentRun // the latest that says something; nil: none does
+	last     *read.RecentRun // the latest run that counts; nil: none does
 	failures int             // due times in a row that went wrong
-	first    job.Micros      // due time of the first of these
-	ended    bool            // a success came before them: they are counted to the end
+	first    job.Micros      // the earliest of these due times
+	ended    bool            // a success came before them, so all of them are counted
 }
 
 // streakOf judges runs, the latest due first.
@@ -50,7 +52,7 @@ func streakOf(runs []read.RecentRun) (s streak) {
 			return s
 		}
 
-		if r.Due != s.first { // the due time may have run again
+		if r.Due != s.first { // a due time that ran again counts once
 			s.failures, s.first = s.failures+int(r.Count), r.Due
 		}
 	}
@@ -58,8 +60,8 @@ func streakOf(runs []read.RecentRun) (s streak) {
 	return s
 }
 
-// recentOf reads the latest n runs of jobs in some apps, or in all if apps is nil. For jobs whose
-// latest runs all went wrong, or say nothing, it reads more of them.
+// recentOf reads the latest n runs of jobs in some apps, or in all if apps is nil. If none of these
+// runs of a job succeeded, it reads up to streakRuns runs of this job.
 func recentOf(ctx context.Context, db *read.DB, ids []int64, n int, apps []string) (map[int64]*read.Recent, error) {
 	recent, err := db.RecentRuns(ctx, ids, n, apps)
 	if err != nil {
@@ -82,7 +84,7 @@ func recentOf(ctx context.Context, db *read.DB, ids []int64, n int, apps []strin
 
 // healthOf judges a job by its view and its recent runs.
 func healthOf(v *view.Job, recent *read.Recent, now job.Micros) *view.Health {
-	if recent == nil { // deleted in this moment
+	if recent == nil { // the job has just been deleted
 		recent = &read.Recent{}
 	}
 

@@ -79,10 +79,10 @@ func (s *Server) statsOf(ctx context.Context, win read.Window, limit int) (*view
 type tally struct {
 	view.JobStat
 	id      int64
-	counted int64 // succeeded and wrong runs, in the part in which succeeded runs are counted
+	counted int64 // succeeded and wrong runs that addRun counted, for the rate
 	took    []job.Micros
-	failure *read.Fared // the latest that went wrong; nil: none did
-	success *read.Fared // the earliest that succeeded after it
+	failure *read.Fared // the latest run that went wrong; nil: none did
+	success *read.Fared // the earliest run that succeeded after failure
 }
 
 // tallyJobs adds up the runs of each job and the totals. The noisiest job comes first.
@@ -135,7 +135,8 @@ func (t *tally) addFailure(f *read.Fared) {
 	}
 }
 
-// addRun counts a run of any outcome. Failures were added before, and are counted there.
+// addRun counts a run of any outcome. addFailure has already counted the run if it went wrong, so
+// addRun does not count it as failed, lost or missed again.
 func (t *tally) addRun(f *read.Fared) {
 	if f.Took > 0 && (f.Outcome == job.Succeeded || f.Outcome == job.Failed) {
 		t.took = append(t.took, f.Took)
@@ -196,8 +197,8 @@ func rateOf(succeeded, counted int64) *float64 {
 	return &rate
 }
 
-// percentile returns a percentile of sorted durations, by the nearest rank, in milliseconds; nil
-// without any.
+// percentile returns a percentile of sorted durations in milliseconds, by the nearest rank. Without
+// durations it returns nil.
 func percentile(sorted []job.Micros, percent int) *float64 {
 	if len(sorted) == 0 {
 		return nil
@@ -245,7 +246,7 @@ func (s *Server) viewTallies(ctx context.Context, tallies []*tally) ([]*view.Job
 	return out, nil
 }
 
-// healths returns the health of the living ones of some jobs.
+// healths returns the health of the jobs that are not deleted.
 func (s *Server) healths(ctx context.Context, jobs map[int64]*read.Job) (map[int64]*view.Health, error) {
 	var living []read.Job
 	for _, j := range jobs {
@@ -281,5 +282,5 @@ func (t *tally) lastFailure(runs map[int64]*read.Run) *view.LastFailure {
 	return v
 }
 
-// maxLastLine is in characters.
+// maxLastLine is the longest last line of output that is shown, in characters.
 const maxLastLine = 300

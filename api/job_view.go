@@ -37,7 +37,7 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *view.Job {
 		}
 	}
 
-	// A planned run is due before the job's next due time. A paused job has none.
+	// A planned run is due before the job's next due time. A paused job has no next due time.
 	if planned == 0 {
 		v.NextDue = instant(j.NextDue)
 	}

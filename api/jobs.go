@@ -145,7 +145,8 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// jobsOf reads the jobs with the given ids that the caller may see, or without ids a page of a list.
+// jobsOf reads the jobs with the given ids that the caller may see. Without ids it reads a page of
+// a list.
 func (s *Server) jobsOf(ctx context.Context, f read.JobFilter, ids []int64) (read.JobPage, error) {
 	if ids == nil {
 		return s.cfg.DB.JobPage(ctx, f)

@@ -15,11 +15,12 @@ import (
 // limited bounds the number of open connections. At the bound a new connection replaces a quiet
 // one, so idle connections shut out no other client.
 //
-// A connection is quiet unless it carries a request of an authenticated caller: an answer to a
-// stranger may be cut off, a stream or change of a token holder may not. The address with the most
+// A connection is quiet unless it carries a request of an authenticated caller. So an answer to a
+// stranger may be cut off, but not a stream or change of a token holder. The address with the most
 // quiet connections loses one. So a flood from one address hurts only that address, and a proxy or
-// a browser may hold many connections while there is room. If no connection is quiet, a new one
-// waits; every request has its own deadline.
+// a browser may hold many connections while there is room. If no connection is quiet, a new
+// connection waits until one is closed or becomes quiet. That happens because every request has its
+// own deadline.
 type limited struct {
 	net.Listener
 	most   int
@@ -31,7 +32,7 @@ type limited struct {
 	open map[*connection]bool
 }
 
-// connection is an accepted connection of a limited listener, whose mutex guards the fields.
+// connection is an accepted connection. The mutex of limited guards its fields.
 type connection struct {
 	net.Conn
 	owner   *limited
@@ -78,8 +79,8 @@ func (l *limited) Accept() (net.Conn, error) {
 
 func (l *limited) Close() error { return l.close() }
 
-// enter counts a connection. At the bound it replaces the loser, which the caller closes. Without a
-// loser it does not enter.
+// enter counts a connection. At the bound the connection takes the place of the loser, which the
+// caller must close. Without a loser, enter does not count the connection.
 func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,9 +96,9 @@ func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 	return loser, true
 }
 
-// loser picks the quiet connection to close. It belongs to the address with the most quiet ones.
-// Connections without a request come first, then the connection that has been in its state the
-// longest.
+// loser picks the quiet connection to close, from the address with the most quiet connections.
+// Connections without a request go first; among equals, the connection that has been in its state
+// the longest goes.
 func (l *limited) loser() *connection {
 	quiet := map[string]int{}
 	for c := range l.open {

@@ -122,10 +122,10 @@ func (s *Server) noProvider(r *http.Request) error {
 	return notFound.problem("This cluster has no identity provider; sign in with a token.")
 }
 
-// The same page begins and ends a sign-in by the provider. In between it keeps its secrets in the
-// storage of its tab, which only its own origin can read and write. So no other site, not even a
-// server on another port of the host, can end a sign-in that the page began, or make the page end
-// one that it did not begin.
+// The page that begins a sign-in at the provider also ends it. In between the page keeps its
+// secrets in the storage of its tab, which only its own origin can read and write. Therefore
+// another site cannot end a sign-in that the page began, or make the page end a sign-in that it did
+// not begin. The same holds for a server on another port of the host.
 
 // beginOIDC: POST /api/v1/login/oidc
 func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
@@ -156,7 +156,7 @@ func (s *Server) returnOIDC(w http.ResponseWriter, r *http.Request) error {
 }
 
 // endOIDC: POST /api/v1/login/oidc/callback. The page sends the values that it kept, and the values
-// that the provider added to its address.
+// that the provider added to the page's address.
 func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	return s.signIn(w, r, p)
 }
 
-// returned holds the values that a page has when the provider sends its browser back.
+// returned holds the values that the page has after the provider sent the browser back.
 type returned struct{ flow, state, code, wrong string }
 
 // vouched returns the person for whom the provider vouches. The state of the flow must match,
@@ -208,7 +208,7 @@ func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error
 
 	p, err := s.cfg.OIDC.Finish(r.Context(), back.flow, back.state, back.code)
 	if err == nil {
-		giveBack() // this caller is no stranger
+		giveBack() // an authenticated caller does not count as a stranger
 	}
 	return p, err
 }

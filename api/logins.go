@@ -137,7 +137,8 @@ func (s *Server) checker() *auth.Checker {
 	})
 }
 
-// startChecks checks sign-ins until ctx ends or stop is called; stop waits for the end.
+// startChecks checks sign-ins until ctx ends or stop is called. stop waits until the checks have
+// ended.
 func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	c := s.checker()
 	if c == nil {

@@ -57,7 +57,7 @@ func (l *LogLevel) back(from slog.Level) {
 	}
 }
 
-// left returns the time until the usual level returns; zero: it does not return by itself.
+// left returns the time until the usual level returns, or zero if no change expires.
 func (l *LogLevel) left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +90,9 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, s.viewLogLevel(l))
 }
 
-// putLogLevel: PUT /api/v1/log-level. The audit line is written first. If we die after it, it names
-// a level that this process never had, and the next process does not have it either.
+// putLogLevel: PUT /api/v1/log-level. It writes the audit line before it changes the level. If we
+// die in between, the line names a level that was never used: the process has ended, and the next
+// one starts at its usual level.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	o, err := readObject(r)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // requestIDs makes ids of requests: a random prefix and a number. The prefix is not the machine's
-// name, which answers to strangers should not reveal.
+// name, because strangers see the ids and should not learn this name.
 type requestIDs struct {
 	prefix string
 	last   atomic.Uint64
@@ -118,8 +118,8 @@ func compressed(next http.Handler) http.Handler {
 // keepToTLS makes browsers use only TLS for this host for 30 days, on all its ports.
 const keepToTLS = "max-age=2592000"
 
-// isPublicName reports whether a host is a DNS name, so not an address and not this machine's own
-// name.
+// isPublicName reports whether a host is a DNS name. An address and this machine's own name are
+// not.
 func isPublicName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
@@ -151,9 +151,9 @@ func deadline(next http.Handler) http.Handler {
 	})
 }
 
-// escapedPath routes the path as it was sent, so that a name may contain a slash as %2F. Otherwise
-// the router uses the decoded path, but only where Go thinks that both mean the same, and a handler
-// could not know whether its parts are decoded.
+// escapedPath makes the router use the path as it was sent, so that a name may contain a slash as
+// %2F. Without it, the router would use the decoded path whenever Go thinks that both mean the
+// same. A handler could not know whether the parts of its path are decoded.
 func escapedPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()

@@ -48,13 +48,14 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 		return nil, err
 	}
 
-	// Read sessions before loads: a session that obeys a cordon by then owns no more runs in the
-	// counts.
+	// Read sessions before loads. A session that obeys a cordon when it is read takes no new runs.
+	// So it owns no more runs than its load shows.
 	if c.sessions, err = s.cfg.DB.Sessions(ctx); err != nil {
 		return nil, err
 	}
 
-	// A node that comes back between these reads is not gone.
+	// Read gone nodes after sessions. A node that comes back between the two reads is then not
+	// gone.
 	if c.gone, err = s.cfg.DB.GoneNodes(ctx, c.now.Add(-goneFor)); err != nil {
 		return nil, err
 	}

@@ -17,17 +17,18 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// once carries out a request with an Idempotency-Key once, even if it is sent repeatedly within a
-// day. The key is written in the same transaction as the first change of the request, so both are
-// committed or neither. The answer is kept too, and a repetition gets it from any node.
+// once carries out a request with an Idempotency-Key once, even if the client sends it repeatedly
+// within a day. The key is written in the same transaction as the first change of the request, so
+// both are committed or neither. The answer is kept, too. A repeated request gets this answer from
+// any node.
 //
-// If the node dies after the change and before keeping the answer, a repetition finds a key without
-// an answer. Then the request is carried out again without the key. That is safe because most
-// changes are idempotent, with two exceptions. Creations are answered with the object that was
+// If the node dies after the change and before keeping the answer, a repeated request finds a key
+// without an answer. Then the request is carried out again without the key. That is safe, because
+// most changes are idempotent, with two exceptions. Creations are answered with the object that was
 // created. For runs of many jobs, the answer is kept in the transaction of the request itself.
 //
-// A refused request has changed nothing. Neither it nor its key is stored, and it may be sent
-// again.
+// A refused request has changed nothing. Neither the request nor its key is stored, so the client
+// may send it again.
 func (s *Server) once(op *operation, h handler) handler {
 	if op == nil || !op.once {
 		return h
@@ -65,12 +66,12 @@ func (s *Server) once(op *operation, h handler) handler {
 			return err
 		}
 
-		// Not answered before: carry it out, and keep the answer.
+		// No answer is kept yet, so carry out the request, and keep its answer.
 		kept := &keptAnswer{ResponseWriter: w}
 		err = h(kept, copyOf().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
-			// The same request may have come first and made the change, which would explain the
-			// refusal.
+			// A request with the same key may have come first and made the change. That would
+			// explain why this one was refused.
 			replayed, replayErr := s.replay(w, copyOf(), o, sealed, true)
 			switch {
 			case replayed:
@@ -105,15 +106,15 @@ func digestOf(r *http.Request, body []byte) [32]byte {
 }
 
 const (
-	maxKept   = 1 << 20                // bytes of an answer that are kept; larger answers are not
-	replayFor = 3 * time.Second        // the wait of a repetition for the answer to the original
-	replayGap = 100 * time.Millisecond // between looks for that answer
-	keepFor   = 5 * time.Second        // for writing down an answer
+	maxKept   = 1 << 20                // bytes of the largest answer that is kept
+	replayFor = 3 * time.Second        // how long a repeated request waits for the original answer
+	replayGap = 100 * time.Millisecond // between attempts to read that answer
+	keepFor   = 5 * time.Second        // time limit for storing an answer
 )
 
-// replay gives the kept answer to a request, and reports whether there was one. It reports false if
-// the request was never made, or if its answer is unknown. If made says that the request was made,
-// replay waits for the answer.
+// replay gives the kept answer to a request, and reports whether there was an answer. It reports
+// false if the request was never made, or if its answer is unknown. made says that the request was
+// made; replay then waits for the answer.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sealed *sealer, made bool) (bool, error) {
 	for end := time.Now().Add(replayFor); ; {
 		a, err := answerTo(s.cfg.DB.Reader(r.Context()), o.Key)
@@ -234,8 +235,9 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	}
 }
 
-// answerKnown makes the change of a request keep its answer in the same transaction. v is called
-// there. It returns the body, to be encoded as JSON, and the path of the created object ("": none).
+// answerKnown makes a change keep the answer to its request in the same transaction. v is called in
+// the transaction. It returns the body, to be encoded as JSON, and the path of the created object
+// ("": none).
 func answerKnown(r *http.Request, status int, v func() (body any, location string)) {
 	o := job.OnceOf(r.Context())
 	if o == nil {

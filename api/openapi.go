@@ -119,7 +119,7 @@ type describer struct {
 	refusals openapi.Map[*openapi.Response] // problem answers, by the names of their types
 }
 
-// tagged are the answers with a version as ETag.
+// tagged are the types of answers whose ETag is a version.
 var tagged = []reflect.Type{
 	of[view.Job](), of[*view.Job](), of[view.Calendar](), of[view.AlertRule](), of[view.AlertChannel](),
 }
@@ -269,7 +269,7 @@ func (d *describer) reply(r reply) *openapi.Response {
 func (d *describer) refuse(rt *route, out *openapi.Operation) {
 	kinds := rt.kinds()
 	for len(kinds) > 0 {
-		// Take all kinds of the first kind's status.
+		// Take all kinds with the same status as the first kind.
 		status := kinds[0].status
 		with := func(k kind) bool { return k.status == status }
 		var same []kind

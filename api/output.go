@@ -16,13 +16,16 @@ import (
 	"go-crontab/sql/read"
 )
 
-// getOutput: GET /api/v1/runs/{id}/output. While the run executes, this is the output so far, a
-// second or two late. A client that follows it asks for the bytes from next of the last answer on.
+// getOutput: GET /api/v1/runs/{id}/output. While the run executes, the answer is the output so far,
+// a second or two late. To follow the output, a client asks again from the value of next in the
+// last answer.
 //
-// The form of the answer depends on the request. A stream if the client accepts one, see
-// streamOutput. JSON if from or pieces is given, or if only JSON is accepted. With raw, the bytes
-// as they are; with raw and from, only the first piece without a gap, whose place the headers give.
-// Text for people otherwise.
+// The form of the answer depends on the request:
+//   - If the client accepts a stream, a stream: see streamOutput.
+//   - If from or pieces is given, or only JSON is accepted, JSON.
+//   - With raw, the bytes as they are. With raw and from, only the first piece without a gap;
+//     headers give its place.
+//   - Otherwise text for people.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	raw, pieces := isTrue(q.word(rawOutput)), isTrue(q.word(piecesOutput))
@@ -74,7 +77,7 @@ type runOutput struct {
 	missing read.MissingParts
 }
 
-// truncated reports whether some of the output is not kept, and will not be.
+// truncated reports whether some of the output is not stored and never will be.
 func (o *runOutput) truncated() bool {
 	return o.run.Output.Bytes > o.run.Kept || o.missing.Count > 0 && !o.missing.Coming
 }
@@ -86,7 +89,8 @@ func (o *runOutput) state() string {
 	return ended
 }
 
-// eachPiece calls yield with the pieces of an output from a byte on, until it fails.
+// eachPiece calls yield with each piece of an output, starting at the byte offset from. It stops at
+// the first error of yield.
 func (s *Server) eachPiece(ctx context.Context, o *runOutput, from int64, yield func(job.Piece) error) error {
 	if !o.run.Executing {
 		return s.cfg.DB.Pieces(ctx, &o.run, from, yield)
@@ -99,13 +103,14 @@ func (s *Server) eachPiece(ctx context.Context, o *runOutput, from int64, yield 
 	return nil
 }
 
-// errEnough ends eachPiece.
+// errEnough is the error with which yield stops eachPiece early.
 var errEnough = errors.New("the answer is full")
 
 // jsonOutput bounds the output in one answer of JSON, in bytes.
 const jsonOutput = 512 << 10
 
-// outputAsJSON answers with the output from a byte on, or with its beginning if it is long.
+// outputAsJSON answers with the output from a byte offset on. If the output is long, it answers
+// with the first part.
 func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutput, asPieces bool, from int64) error {
 	run := &o.run
 	v := view.Output{
@@ -149,8 +154,8 @@ func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutp
 	return answer(w, http.StatusOK, v)
 }
 
-// missingParts looks for announced parts of an output. It comes before its pieces are read: if no
-// part was missing then, none is missing among the pieces.
+// missingParts looks for announced parts of an output that are not stored yet. Call it before
+// reading the pieces: if no part is missing now, none is missing among the pieces.
 func (s *Server) missingParts(ctx context.Context, run *read.Run) (m read.MissingParts, err error) {
 	if run.Executing || run.Output.Parts == 0 {
 		return m, nil
@@ -162,8 +167,8 @@ func (s *Server) missingParts(ctx context.Context, run *read.Run) (m read.Missin
 	return s.cfg.DB.MissingParts(ctx, run, job.MicrosOf(now))
 }
 
-// stampsOf returns the stamps of an output. The node of a run has them in memory until the run has
-// ended: nothing is known of a run that executes, or whose node died.
+// stampsOf returns the stamps of an output. The run's node keeps them in memory until the run ends.
+// So no stamps are known while a run executes, or if its node died.
 func stampsOf(run *read.Run) (job.Stamps, error) {
 	if len(run.Output.Stamps) == 0 && (run.Executing || run.Outcome == job.Lost) {
 		return job.Stamps{From: math.MaxInt64}, nil
@@ -226,7 +231,7 @@ func (s *Server) firstPiece(w http.ResponseWriter, r *http.Request, o *runOutput
 	return nil
 }
 
-// writeOutput writes a whole output, which may take longer than other answers: each piece has its
+// writeOutput writes a whole output. That may take longer than other answers, so each piece has its
 // own deadline. Once the answer has begun, an error can only cut it off.
 func (s *Server) writeOutput(
 	w http.ResponseWriter, r *http.Request, o *runOutput, form func(job.Piece) []byte, end func() []byte,
@@ -235,7 +240,7 @@ func (s *Server) writeOutput(
 	if o.run.Output.Parts > 0 {
 		ctx = unbounded(ctx)
 		if r.ProtoMajor == 1 {
-			w.Header().Set("Connection", "close") // the deadlines would also apply to the next request
+			w.Header().Set("Connection", "close") // a reused connection would keep these deadlines
 		}
 	}
 
@@ -291,8 +296,8 @@ func (t *outputTexts) text(piece job.Text) (out []byte) {
 	return out
 }
 
-// outputText is a run's output from a byte on for people, and the byte to ask for next. all reports
-// whether the pieces are everything that is stored.
+// outputText returns a run's output from a byte offset on as text for people, and the byte to ask
+// for next. all says that the pieces are everything that is stored.
 func outputText(run *read.Run, pieces []job.Piece, from int64, all bool) (text string, next int64) {
 	if outputRemoved(run) && from < run.Output.Bytes {
 		return removedText(run), run.Output.Bytes
@@ -309,8 +314,8 @@ func removedText(run *read.Run) string {
 // readOutput reads a run, and the beginning and end of its output. While it executes, it reads the
 // output from a byte on.
 func (s *Server) readOutput(r *http.Request, from int64) (*runOutput, error) {
-	// Read the pieces before the run: the pieces are deleted when it ends, so if it still executes
-	// afterwards, they are complete.
+	// Read the pieces before the run. The pieces are deleted when the run ends. If the run still
+	// executes afterwards, the pieces are complete.
 	written, err := s.writtenSoFar(r, from)
 	if err != nil {
 		return nil, err

@@ -19,10 +19,10 @@ const outputEvery = 500 * time.Millisecond
 // outputForm is the form of the output in a stream; text for people by default.
 type outputForm struct{ raw, pieces bool }
 
-// streamOutput sends the output of a run while it is written, and finally how the run ended. For a
-// large output, the end waits until its node has stored all parts or is not expected to any more.
-// The id of a message is the offset of the next byte. So a client can reconnect to any node and
-// continue there.
+// streamOutput sends the output of a run while the run writes it, and finally how the run ended. If
+// the output is large, the last message waits until the run's node has stored all parts, or is not
+// expected to. The id of a message is the offset of the next byte. So a client can reconnect to any
+// node and continue there.
 func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outputForm, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
@@ -45,7 +45,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outpu
 
 	follows, err := st.begin()
 	for follows && err == nil {
-		if !o.missing.Coming { // else the middle would be left out for good
+		if !o.missing.Coming { // otherwise the stream would skip the missing parts
 			if from, err = st.sendOutput(o, form, from); err != nil || !o.run.Executing {
 				break
 			}
@@ -65,7 +65,7 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outpu
 		case errors.As(readErr, &p):
 			err = &farewell{p.Title + ": " + p.Detail} // the run was removed
 		default:
-			o.live = nil // the database does not answer; it may at the next read
+			o.live = nil // the database does not answer now; the next read may succeed
 		}
 	}
 

@@ -10,8 +10,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// A parameter is a query parameter of a route. It is declared once: the handler reads and checks it
-// by the declaration, and the reference is made from it.
+// A parameter is a query parameter of a route. Its declaration serves two purposes: the handler
+// reads and checks the value by it, and the reference describes it.
 type parameter interface {
 	self() declared
 	schema() *openapi.Schema // the values that it takes

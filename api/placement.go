@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// placeText is the node selector of a definition in one line; "" if any node will do.
+// placeText is the node selector of a definition in one line; "" if the job may run on any node.
 func placeText(spec *job.Spec) string {
 	sel, err := spec.Place()
 	if err != nil {
@@ -21,7 +21,8 @@ func placeText(spec *job.Spec) string {
 	return sel.String()
 }
 
-// placeWarning warns if no live node would run a definition now; nil if one would.
+// placeWarning warns if no live node accepts runs of a definition now. It returns nil if a node
+// does.
 func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Text, error) {
 	sel, err := spec.Place()
 	if err != nil || sel.Empty() {
@@ -47,8 +48,8 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Tex
 	return &warning, nil
 }
 
-// liveWarnings warns if no live node would run a definition now, or if this node would refuse to. With a selector, other
-// nodes may be meant.
+// liveWarnings warns if no live node would run a definition now, or if this node would refuse to
+// run it. With a selector it does not ask this node, because the job may be meant for other nodes.
 func (s *Server) liveWarnings(ctx context.Context, spec *job.Spec) (out []problem.Text, err error) {
 	place, err := s.placeWarning(ctx, spec)
 	if place != nil {

@@ -23,7 +23,7 @@ type Problem struct {
 	tag        string // for a failed precondition: the ETag of the object
 	retryAfter string // seconds
 	cause      error  // only for the log
-	inLog      bool   // tell the client by which request ID the log has the cause
+	inLog      bool   // the cause is in the log; tell the client its request ID
 }
 
 // kind holds the common values of a type of problems.
@@ -79,7 +79,7 @@ func invalidField(field string, s problem.Sentence, values ...any) *Problem {
 	return invalidFields(job.Wrong(field, s, values...))
 }
 
-// Limits of the text about one request. Messages repeat parts of the request: without limits a body
+// Limits of the text about one request. Messages repeat parts of the request. Without limits a body
 // of 256 KiB could cause a far larger answer.
 const (
 	maxProblems = 20
@@ -102,7 +102,8 @@ func invalidFields(problems job.Problems) *Problem {
 	return p
 }
 
-// checking is the error of a change, with advice where to look if its outcome is unknown.
+// checking is the error of a change. If the outcome of the change is unknown, it tells the client
+// where to look.
 type checking struct {
 	error
 	look string

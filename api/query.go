@@ -19,9 +19,9 @@ type query struct {
 }
 
 // withQuery refuses parameters that a route does not take, repeated parameters, and queries that
-// cannot be decoded. In a request that changes something it also refuses empty parameters: an empty
-// value may come from an unset shell variable. A list would only show too much, but this would
-// change too much.
+// cannot be decoded. In a request that changes something it also refuses empty parameters, because
+// an empty value may come from an unset shell variable. An ignored filter makes a list show too
+// much, but it makes a change reach too many objects.
 func withQuery(takes []parameter, h handler) handler {
 	names := make([]string, len(takes))
 	for i, p := range takes {
@@ -121,8 +121,8 @@ func (q *query) instant(p instantParam) time.Time {
 	return t
 }
 
-// between reads a range of times. An end that is not after the beginning is a mistake: such a range
-// has nothing in it.
+// between reads a range of times. It refuses an end that is not after the beginning, because such a
+// range is empty.
 func (q *query) between(begin, end instantParam) (from, to time.Time) {
 	from, to = q.instant(begin), q.instant(end)
 	if !from.IsZero() && !to.IsZero() && !to.After(from) {
@@ -192,7 +192,7 @@ func (q *query) onlyIDs(p idsParam, filters []parameter) []int64 {
 	return ids
 }
 
-// window returns a duration; otherwise if absent.
+// window returns a duration, or otherwise if the parameter is absent.
 func (q *query) window(p spanParam, otherwise time.Duration) time.Duration {
 	v := q.given(p.name)
 	if v == "" {

@@ -63,7 +63,7 @@ type (
 	}
 	operationView struct {
 		ID, Method, Path, Summary, About string
-		Search                           string // the text that a search looks in
+		Search                           string // the text that the page searches
 		Roles                            string // the roles that may use it; "": everybody
 		Parameters                       []*openapi.Parameter
 		Body                             *bodyOfOperation

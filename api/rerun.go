@@ -111,8 +111,8 @@ func (s *Server) findReruns(r *http.Request) (*reruns, error) {
 	return out, s.refuseMoved(r.Context(), out)
 }
 
-// refuseMoved refuses runs whose job has moved to an app in which the caller is no operator. Such a
-// job looks deleted, as it does everywhere else. The editor refuses deleted jobs.
+// refuseMoved refuses runs whose job has moved to an app in which the caller is no operator. To
+// this caller the job looks deleted, as it does everywhere else. The editor refuses deleted jobs.
 func (s *Server) refuseMoved(ctx context.Context, x *reruns) error {
 	p := auth.Of(ctx)
 	if p.In(operator) == nil {
@@ -139,8 +139,8 @@ func (s *Server) refuseMoved(ctx context.Context, x *reruns) error {
 	return nil
 }
 
-// namedReruns reads runs by id. Each is accepted or refused on its own, and a run that the caller
-// cannot see looks like a missing one.
+// namedReruns reads runs by id. Each id is accepted or refused on its own. A run that the caller
+// cannot see looks like a missing run.
 func (s *Server) namedReruns(ctx context.Context, ids []int64, dry bool) (*reruns, error) {
 	rows, err := s.cfg.DB.RunsByID(ctx, ids)
 	if err != nil {
@@ -191,7 +191,7 @@ func rerunItem(r *read.Run) view.RerunItem {
 	return v
 }
 
-// view shows the result; of a dry run, what would be done.
+// view shows the result. For a dry run it shows what the request would do.
 func (x *reruns) view(asked edit.Asked) *view.Rerun {
 	v := &view.Rerun{DryRun: x.dry, Items: []view.RerunItem{}}
 	for i := range x.rows {

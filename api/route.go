@@ -64,9 +64,9 @@ type requestBody struct {
 type reply struct {
 	status  int
 	about   string
-	of      reflect.Type // of its JSON; nil: none
+	of      reflect.Type // type of the JSON; nil: none
 	media   []string     // other media types
-	stream  reflect.Type // of the messages of a stream; nil: it is no stream
+	stream  reflect.Type // type of the messages if the answer is a stream; nil: no stream
 	headers []string     // see replyHeaders
 }
 

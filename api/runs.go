@@ -61,8 +61,8 @@ func httpView(r *read.Run) *view.HTTPAnswer {
 	}
 }
 
-// outputRemoved reports whether the output of a run was removed later because its app was at its
-// limit. Without that, a part of the output is always kept.
+// outputRemoved reports whether the output of a run was removed because its app reached its limit.
+// In all other cases, at least a part of the output is kept.
 func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0 && r.Kept == 0 }
 
 // runFilter reads the parameters that all lists of runs share.
@@ -156,8 +156,8 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// runs lists a page of runs: executing runs, then ended ones, each newest first. A run that ends
-// between two pages may be listed twice, executing on the first; no run is left out.
+// runs lists a page of runs: executing runs first, then ended runs, each newest first. A run that
+// ends between two pages may be listed twice, executing on the first page. No run is left out.
 func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRunning, withEnded bool, limit int,
 	after *cursor) (view.Page[*view.Run], error) {
 	f.Apps = auth.Of(ctx).Sees()

@@ -35,8 +35,8 @@ func fromTo(least, most float64) limit {
 	return func(s *openapi.Schema) { s.Minimum, s.Maximum = openapi.Bound(least), openapi.Bound(most) }
 }
 
-// upTo limits the characters of a text. A text that is limited in bytes never has more characters
-// than that.
+// upTo limits the characters of a text. It also suits a text that is limited in bytes, because it
+// never has more characters than bytes.
 func upTo(most int) limit    { return func(s *openapi.Schema) { s.MaxLength = most } }
 func items(most int) limit   { return func(s *openapi.Schema) { s.MaxItems = most } }
 func entries(most int) limit { return func(s *openapi.Schema) { s.MaxProperties = most } }
@@ -138,8 +138,8 @@ var (
 	}
 )
 
-// answerWords are the words of answer fields whose type does not list them all. In a job they are
-// empty if its definition cannot be read.
+// answerWords are the values of answer fields whose Go type does not list them all. If a job's
+// definition cannot be read, the job's fields here are empty.
 var answerWords = map[reflect.Type]map[string][]string{
 	of[view.Explanation](): {"cause": causes()},
 	of[view.Job](): {
@@ -150,7 +150,7 @@ var answerWords = map[reflect.Type]map[string][]string{
 	},
 }
 
-// needed are the required fields of request bodies whose type also describes answers or whole
+// needed are the required fields of some request bodies: types that also describe answers or whole
 // definitions.
 var needed = map[reflect.Type][]string{
 	of[newJobBody]():  {"name"},

@@ -142,7 +142,8 @@ func schemaName(t reflect.Type) string {
 	return camel(strings.TrimSuffix(name, "Body"))
 }
 
-// ignored are fields that requests may contain because answers do.
+// ignored are fields that requests may contain but that have no effect. Answers have them, and a
+// client may send an answer back.
 var ignored = map[reflect.Type][]string{
 	of[view.Job]():       readOnly,
 	of[calendarBody]():   calendarReadOnly,
@@ -162,7 +163,8 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 	return nil
 }
 
-// onPage is the prefix of a type's fields in docs/jobs.md. A doc tag takes precedence.
+// onPage is the prefix of a type's fields in docs/jobs.md. If a field has a doc tag, the tag
+// describes it.
 var onPage = map[reflect.Type]string{
 	of[view.Job]():     "",
 	of[job.Spec]():     "",

@@ -12,9 +12,10 @@ import (
 	"go-crontab/job"
 )
 
-// sealer encrypts kept answers that hold a secret, the text of a new token. The key is derived from
-// the token or login of the request, and the cluster only stores their hashes. So only the original
-// caller can get the answer again; the database does not reveal it.
+// sealer encrypts kept answers that hold a secret: the text of a new token. The encryption key is
+// derived from the token or login of the request. The cluster stores only hashes of tokens and
+// logins. So only the original caller can get the answer again, and the database does not reveal
+// it.
 type sealer struct {
 	aead   cipher.AEAD
 	digest []byte // of the request

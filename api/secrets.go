@@ -96,8 +96,8 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 		return lookAt(noKey(err), "You can safely repeat the request.")
 	}
 
-	// The change is committed. If it cannot be read back, or was deleted already, that must not
-	// look like a failed change.
+	// The change is committed. If the secret cannot be read back, or was deleted already, the
+	// answer must not look like a failed change.
 	row := secret.Row{Name: name, App: n.App}
 	if rows, err := secret.List(s.cfg.DB.Reader(r.Context()), secret.Filter{Only: n.AppSecret, Limit: 1}); err == nil &&
 		len(rows) == 1 {

@@ -32,7 +32,8 @@ import (
 // Editor changes jobs. It is an *edit.Editor; tests replace it.
 type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (edit.Done, error)
-	// Update returns job.ErrChanged if people have made more changes to the job than changes.
+	// Update returns job.ErrChanged if people have made more changes to the job than the number
+	// changes.
 	Update(ctx context.Context, id int64, changes int32, spec job.Spec) (edit.Done, error)
 	// UpdateAnd is Update that also pauses or resumes the job in the same transaction.
 	UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error)
@@ -41,21 +42,21 @@ type Editor interface {
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Done, error)
 	Resume(ctx context.Context, id int64) (edit.Done, error)
 	Delete(ctx context.Context, id int64) (edit.Done, error)
-	// Bulk does the same to several jobs, and reports each result in want.Done.
+	// Bulk makes one kind of change to several jobs, and reports each result in want.Done.
 	Bulk(ctx context.Context, want *job.Bulk) error
 	// Apply makes all wanted changes or none. job.Conflicts lists the objects that are not at their
 	// wanted version.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	// RunNow adds a run to each job. A due time of zero means now.
 	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
-	// Rerun adds a run to each due time in the past. then is called in the transaction.
+	// Rerun adds a run to each due time in the past. It calls then in its transaction.
 	Rerun(ctx context.Context, past []edit.Past, then func(edit.Asked)) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error
 	Backfill(ctx context.Context, id int64, want edit.Range, key string) (trip.BackfillRow, error)
 	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
 
-	// PutCalendar reports whether the calendar is new. version is the expected one: 0 for any, -1
-	// if there must be none.
+	// PutCalendar reports whether the calendar is new. version is the expected version: 0 for any,
+	// -1 if there must be no calendar yet.
 	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
 	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
 	PutGroup(ctx context.Context, name string, slots int) (trip.Group, error)
@@ -98,7 +99,7 @@ type Config struct {
 	TLS       *tls.Config   // with a certificate; nil: plain HTTP
 	PublicURL string        // where browsers reach the cluster; "": at Listen
 	OIDC      *auth.OIDC    // the identity provider for signing in, or nil
-	LoginLife time.Duration // how old a browser's login may get; zero: DefaultLoginLife
+	LoginLife time.Duration // the longest life of a browser's login; zero: DefaultLoginLife
 	Rate      int           // requests a second per token; zero: DefaultRate, negative: unlimited
 
 	LogLevel *LogLevel // of Log; nil: it cannot be changed
@@ -186,8 +187,8 @@ func New(cfg Config) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Limits of a connection. A change may wait for a spawn window and for a database failover:
-// requestTimeout leaves time for both, and writeTimeout leaves time for the answer after that.
+// Limits of a connection. A change may wait for a spawn window and for a database failover.
+// requestTimeout leaves time for both. writeTimeout leaves time for the answer after that.
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 15 * time.Second
@@ -202,7 +203,8 @@ const (
 
 const (
 	burst = 5 // seconds of its rate that a token may use at once
-	// the longest delay of an early request; beyond it requests are refused
+	// The longest delay of a request that exceeds the rate. A request that would have to wait
+	// longer is refused.
 	longestDelay = 300 * time.Millisecond
 )
 
@@ -478,7 +480,7 @@ func wrongMethod(routes chi.Routes) handler {
 	}
 }
 
-// param returns a decoded part of the path; escapedPath had the path routed as it was sent.
+// param returns a part of the path, decoded. The router does not decode it: see escapedPath.
 func param(r *http.Request, name string) (string, error) {
 	v, err := url.PathUnescape(chi.URLParam(r, name))
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	slotVersions    = 50      // definitions of a job in the range
 )
 
-// reign is a stretch of time in which one definition was in force: [from, to).
+// reign is the stretch of time [from, to) in which one definition was in force.
 type reign struct {
 	spec      job.Spec
 	calendars []*job.Calendar
@@ -47,7 +47,7 @@ type strip struct {
 	work   *job.Work
 }
 
-// slotRange is what the request asks for.
+// slotRange is the range that the request asks for.
 type slotRange struct {
 	from, to time.Time
 	now      job.Micros
@@ -130,8 +130,9 @@ func (s *Server) slotJobs(ctx context.Context, f read.JobFilter, id int64) (read
 	return read.JobPage{Rows: []read.Job{j}}, err
 }
 
-// strips finds the slots of jobs: it reads the definitions, counts the due times, reads the runs,
-// and puts both together. Schedules are walked outside of all transactions, within a budget.
+// strips finds the slots of jobs. It reads the definitions, counts the due times, reads the runs,
+// and then combines them. Computing due times can take long, so it has a budget and happens outside
+// all transactions.
 func (s *Server) strips(ctx context.Context, jobs []read.Job, x *slotRange) ([]*view.JobSlots, error) {
 	leave, err := s.waitTurn(ctx)
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Server) strips(ctx context.Context, jobs []read.Job, x *slotRange) ([]*
 			return nil
 		})
 		if errors.Is(err, job.ErrTooExpensive) {
-			err = nil // the jobs say so
+			err = nil // each job that was too expensive is marked Uncounted
 		}
 		return err
 	}
@@ -231,7 +232,7 @@ func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) (out []r
 	return out, cut, nil
 }
 
-// compile compiles the definitions. One that cannot be planned has no due times.
+// compile compiles the definitions. A definition that cannot be planned has no due times.
 func (t *strip) compile() {
 	for i := range t.reigns {
 		r := &t.reigns[i]
@@ -241,8 +242,8 @@ func (t *strip) compile() {
 	}
 }
 
-// clipped calls do with each schedule and the part of [from, to) in which it was in force, as a
-// range whose beginning is excluded and whose end is included.
+// clipped calls do with each schedule and the part of [from, to) in which it was in force. The part
+// is given as (after, last]: without its beginning, with its end.
 func (t *strip) clipped(from, to time.Time, do func(s job.Schedule, after, last time.Time)) {
 	for i := range t.reigns {
 		r := &t.reigns[i]
@@ -275,7 +276,7 @@ func (t *strip) dues(from, to time.Time) (out []job.Micros) {
 	return out
 }
 
-// slotRecords are the runs of a job in the range: one by one, or counted.
+// slotRecords are the runs of a job in the range: listed one by one, or counted.
 type slotRecords struct {
 	runs    []read.Run
 	counts  []read.SlotCount
@@ -296,13 +297,13 @@ func (s *Server) slotRecords(ctx context.Context, t *strip, x *slotRange) (*slot
 			x.now, slotCounted, auth.Of(ctx).Sees())
 	}
 
-	// A job that has moved does not take its runs along.
+	// A job that has moved does not take its runs along, so each run is checked by its own app.
 	hidden := func(r read.Run) bool { return !mayRead(ctx, r.App) }
 	out.runs, out.several = slices.DeleteFunc(out.runs, hidden), slices.DeleteFunc(out.several, hidden)
 	return &out, err
 }
 
-// fill puts due times and runs together.
+// fill combines due times and runs into the slots of the view.
 func (t *strip) fill(x *slotRange, records *slotRecords) {
 	if t.view.Total <= x.most {
 		t.view.Slots = slotsOf(t.dues(x.from, x.to), records.runs, t.unrecorded(x.now), x.now)
@@ -326,7 +327,8 @@ func (t *strip) cursor() job.Micros {
 	return t.j.NextDue
 }
 
-// paused is the reason why due times from the cursor on get no run now; "" if the job is not paused.
+// paused is the reason why due times from the cursor on get no run now. It is "" if the job is not
+// paused.
 func (t *strip) paused(now job.Micros) job.ReasonCode {
 	p := t.j.PauseAt(now)
 	switch {
@@ -340,7 +342,8 @@ func (t *strip) paused(now job.Micros) job.ReasonCode {
 	return job.ReasonJobPaused
 }
 
-// unrecorded says what a due time without a run is.
+// unrecorded returns a function that makes the slot of a due time without a run: ahead, waiting,
+// paused (with the reason), or a hole.
 func (t *strip) unrecorded(now job.Micros) func(due job.Micros) view.Slot {
 	cursor, reason := t.cursor(), t.paused(now)
 	return func(due job.Micros) view.Slot {
@@ -371,12 +374,12 @@ func slotState(state trip.State, outcome job.Outcome, ahead bool) view.SlotState
 	return view.SlotWaiting
 }
 
-// slotsOf says what became of each due time. Runs are ordered by due time, request and attempt. Runs
-// of the schedule at other due times, of a definition that was in force only for a moment, are
-// shown too.
+// slotsOf makes the slot of each due time. Runs must be ordered by due time, request and attempt.
+// Some scheduled runs have a due time that is not in dues, because their definition was in force
+// only for a moment. They are shown, too.
 func slotsOf(dues []job.Micros, runs []read.Run, unrecorded func(job.Micros) view.Slot, now job.Micros) []view.Slot {
 	out := []view.Slot{}
-	next := 0 // the first due time that is not shown
+	next := 0 // the first due time that is not shown yet
 	show := func(before job.Micros) {
 		for ; next < len(dues) && dues[next] < before; next++ {
 			out = append(out, unrecorded(dues[next]))
@@ -396,7 +399,7 @@ func slotsOf(dues []job.Micros, runs []read.Run, unrecorded func(job.Micros) vie
 			for ; next < len(dues) && dues[next] <= r.Until; next++ {
 				out = append(out, slotOf(r, dues[next], now))
 			}
-		case len(out) > 0 && out[len(out)-1].Due.Equal(r.Due.Time()): // a later attempt
+		case len(out) > 0 && out[len(out)-1].Due.Equal(r.Due.Time()): // a later attempt replaces the earlier one
 			out[len(out)-1] = slotOf(r, r.Due, now)
 		default:
 			show(r.Due)
@@ -436,7 +439,7 @@ func (t *strip) fillBuckets(x *slotRange, records *slotRecords) {
 		}
 
 		b := view.SlotBucket{From: from, To: to, Total: t.count(from, to), States: map[view.SlotState]int64{}}
-		recorded := map[bool]int64{} // by whether they are ahead
+		recorded := map[bool]int64{} // runs by whether they are ahead
 		for _, c := range byPart[part] {
 			state := slotState(c.State, c.Outcome, c.Ahead)
 			b.States[state] += c.N
@@ -479,7 +482,8 @@ func (t *strip) addUnrecorded(b *view.SlotBucket, recorded map[bool]int64, now j
 		return
 	}
 
-	// Due times from the cursor on are the last of the bucket.
+	// Runs are planned in order, so due times from the cursor on have no run yet. The due times
+	// before it that have no run are holes.
 	if cursor := t.cursor(); cursor != 0 {
 		state := view.SlotWaiting
 		if t.paused(now) != "" {

@@ -61,7 +61,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 
-	// Add up the figures of all nodes, by step.
+	// Add up the figures of all nodes for each step.
 	late := map[job.Micros]*job.Lates{}
 	parts := map[job.Micros]*view.StatsPart{}
 	for i := range figures {
@@ -105,7 +105,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// quantile is in milliseconds; nil without values.
+// quantile returns a quantile in milliseconds, or nil without values.
 func quantile(l *job.Lates, share float64) *float64 {
 	d, ok := l.Quantile(share)
 	if !ok {

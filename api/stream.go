@@ -16,10 +16,10 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// Streams are long answers of server-sent events. Each holds a connection, so their number is
-// limited, and each checks by itself that its subscriber still has access.
+// Streams are long answers of server-sent events. Each stream holds a connection, so their number
+// is limited. Each stream checks by itself that its subscriber still has access.
 const (
-	streamsOfNode   = 64 // below maxConnections: the node must answer other requests
+	streamsOfNode   = 64 // less than maxConnections, so that the node can answer other requests
 	streamsOfAdmins = 4  // of streamsOfNode, reserved for cluster admins
 	streamsOfToken  = 16
 
@@ -36,8 +36,8 @@ const (
 	accelHeader = "X-Accel-Buffering"
 )
 
-// streams holds the open streams of the node. When all places are taken, a caller with few streams
-// takes one from the caller with the most. So opening many streams shuts out no other caller.
+// streams holds the open streams of the node. When all seats are taken, a caller with few streams
+// takes a seat from the caller with the most. So opening many streams shuts out no other caller.
 type streams struct {
 	mu     sync.Mutex
 	all    int
@@ -87,8 +87,9 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 	return one, nil
 }
 
-// makeRoom ends the oldest stream of the caller with the most streams. A caller with mine streams
-// may take it only if it would still have fewer. It reports whether a stream was ended.
+// makeRoom ends the oldest stream of the caller with the most streams, and reports whether it ended
+// one. mine is the number of streams of the caller that wants a seat. With one more, this caller
+// must still have fewer than the other caller has now.
 func (t *streams) makeRoom(mine int) bool {
 	var loser []*seat
 	for _, seats := range t.by {
@@ -111,7 +112,7 @@ func (t *streams) add(one *seat) {
 	t.by[one.limitKey] = append(t.by[one.limitKey], one)
 }
 
-// remove gives up a seat, unless that has been done.
+// remove gives up a seat, unless it was removed already.
 func (t *streams) remove(one *seat) {
 	seats := t.by[one.limitKey]
 	i := slices.Index(seats, one)
@@ -130,8 +131,8 @@ func (t *streams) leave(one *seat) {
 	t.remove(one)
 }
 
-// Close ends all streams; the rest of the API goes on. A program that serves the API with its own
-// HTTP server needs it for shutting down: pass it to RegisterOnShutdown. Serve does so itself.
+// Close ends all streams; the rest of the API goes on. Serve calls it by itself at shutdown. A
+// program that serves the API with its own HTTP server must pass Close to RegisterOnShutdown.
 func (s *Server) Close() {
 	s.streams.end()
 	s.feed.Close()
@@ -177,7 +178,8 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 // leave frees the stream's seat.
 func (st *stream) leave() { st.s.streams.leave(st.seat) }
 
-// begin writes the headers of a stream. It reports whether messages follow; for a HEAD none do.
+// begin writes the headers of a stream. It reports whether messages follow: after a HEAD request
+// none do.
 func (st *stream) begin() (bool, error) {
 	h := st.w.Header()
 	h.Set("Content-Type", mediaEvents)
@@ -286,8 +288,8 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 	}
 }
 
-// look checks access again if the last check is old. Without the database it cannot check, but then
-// there is nothing to send either.
+// look checks access again if the last check is old. If the database does not answer, access cannot
+// be checked. Then there is nothing new to send either.
 func (st *stream) look() error {
 	now := time.Now()
 	if now.Sub(st.checked) < accessCheckEvery {
@@ -333,7 +335,8 @@ func wantsEvents(r *http.Request) bool {
 // endlessKey is the context key of a request's context without its deadline.
 type endlessKey struct{}
 
-// endless is a context with the values of one context and the end of another.
+// endless is a context with the values of one context, but the deadline and cancellation of
+// another.
 type endless struct {
 	context.Context // the values
 	until           context.Context
@@ -343,7 +346,7 @@ func (e endless) Deadline() (time.Time, bool) { return e.until.Deadline() }
 func (e endless) Done() <-chan struct{}       { return e.until.Done() }
 func (e endless) Err() error                  { return e.until.Err() }
 
-// unbounded removes the limit that deadline set.
+// unbounded removes the time limit that the middleware deadline set.
 func unbounded(ctx context.Context) context.Context {
 	if until, ok := ctx.Value(endlessKey{}).(context.Context); ok {
 		return endless{ctx, until}

@@ -27,7 +27,8 @@ func viewOfToken(t *auth.TokenRow, now job.Micros) view.Token {
 		Expires: instant(t.Expires), Revoked: instant(t.Revoked), Used: instant(t.Used), UsedFrom: t.UsedFrom,
 	}
 
-	// A row edited by hand may have an unknown role. It permits nothing, and is shown so.
+	// A row edited by hand may have an unknown role. Such a role permits nothing, and is shown as
+	// no role.
 	role, _ := auth.ParseRole(t.Role)
 	v.Role = roleOf(role)
 	switch {

@@ -60,8 +60,9 @@ func aheadFilter(q *query, r *http.Request) read.JobFilter {
 	}
 }
 
-// eachAhead calls do, within the work's turn, for the active jobs that a filter selects, with their
-// calendars, ordered by id. all is false if there were more jobs than it reads.
+// eachAhead calls do for each active job that a filter selects, in order of id. The jobs have their
+// calendars, and do is called within work.Turn. all is false if there are more jobs than eachAhead
+// reads.
 func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter,
 	do func(*read.Job)) (all bool, err error) {
 	f.Limit = upcomingPage
@@ -106,8 +107,8 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 	}
 }
 
-// waitTurn waits until no other request computes due times on this node, which has other work to
-// do. leave lets the next request go on.
+// waitTurn waits until no other request computes due times on this node. One request at a time
+// leaves the CPU free for the node's other work. leave lets the next request go on.
 func (s *Server) waitTurn(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
@@ -172,7 +173,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	work, parts := job.NewWork(r.Context(), job.ListingWork), []*job.Work{}
 	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		schedule, err := j.Spec.Compile(j.Calendars...)
-		if err != nil { // a job that cannot be planned yet; its state will show the error
+		if err != nil { // the job cannot be planned; its state will show the error
 			return
 		}
 

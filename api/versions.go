@@ -15,8 +15,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// definitions reads the definitions of a job from version upTo (0: the current one) downwards. The
-// definitions of deleted jobs stay. It never returns an empty list: a missing version is an error.
+// definitions reads the definitions of a job, from version upTo (0: the current one) downwards. It
+// also reads the definitions of deleted jobs. It never returns an empty list: a missing version is
+// an error.
 func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (read.Job, []read.Version, error) {
 	j, err := s.cfg.DB.Job(ctx, id)
 	if err != nil {
@@ -127,8 +128,8 @@ func (s *Server) definitionOf(ctx context.Context, id, version int64) (v read.Ve
 	return rows[0], !j.Deleted && rows[0].SpecText == j.SpecText, nil
 }
 
-// mayReadVersion reports whether the caller may read a definition. It belongs to the app that it
-// names, even if the job has moved since.
+// mayReadVersion reports whether the caller may read a definition. The app in the definition
+// decides, even if the job has moved since.
 func mayReadVersion(ctx context.Context, v *read.Version) bool {
 	return mayRead(ctx, appIn(v.SpecText))
 }
