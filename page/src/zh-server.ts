@@ -48,7 +48,7 @@ const none = /(?!)/;
 type Patterns = [RegExp, string][]; // how it is put; $1 and so on are what stands in the brackets, $~1 is that in Chinese
 
 // Reasons of runs. The keys are the codes of job/reason.go. If no pattern of a code fits the text, its first words without a value stand for
-// it. A text may have several sentences with semicolons between them. page/reasons_test.go takes examples from docs/jobs.md.
+// it. A text may have several sentences with semicolons between them. page/reasons_test.go takes examples from page/testdata/reasons.txt.
 export const reasons: Record<string, Patterns> = {
   exit_code: [[/^exit status (\d+)$/, '退出码 $1'], [none, '退出码表示失败']],
   exit_code_unknown: [[/^another part of the program collected the exit status$/, '退出码被程序的其他部分取走'], [none, '无法得知退出码']],
