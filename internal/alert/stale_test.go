@@ -3,6 +3,7 @@ package alert
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"go-crontab/job"
 )
@@ -13,7 +14,10 @@ func TestOldMessages(t *testing.T) {
 	f := setUp(t)
 	h := newHook(t)
 	f.channel(job.AlertChannel{Name: "hook", Type: job.ChannelWebhook, URL: h.URL, Wait: 1000})
-	f.rule(job.AlertRule{Name: "ops", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"hook"}})
+	f.rule(job.AlertRule{
+		Name: "ops", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"hook"},
+		Repeat: job.Duration(7 * 24 * time.Hour),
+	})
 	a, b, c, d := f.job("shop", "a", ""), f.job("shop", "b", ""), f.job("shop", "c", ""), f.job("shop", "d", "")
 	s := f.session()
 	e, send := f.evaluator(s), f.sender(s)
