@@ -41,7 +41,7 @@ func TestOverlap(t *testing.T) {
 			}
 			end = r.Ended
 		case job.Skipped:
-			if !strings.Contains(r.Reason.Text, "overlap") || r.Started != 0 {
+			if r.Reason.Code != job.ReasonPreviousRunExecuting || r.Started != 0 {
 				t.Errorf("skipped run: %+v", r.Run)
 			}
 		}
