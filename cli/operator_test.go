@@ -98,7 +98,7 @@ func (s *server) status() {
 	s.ask("job", "add", "night/backup", "--schedule", "0 3 1 1 *", "--", "test -e "+file+" || { echo disk full; exit 3; }")
 	s.wants(1, "job run night/backup --wait")
 	s.wants(0, "status", "1 failed, 1 of them not succeeded since", "night/backup failing (1×) 1", "one failed: exit status 3",
-		"disk full", "run logs ", "run rerun --from -24h --dry-run")
+		"disk full", "output of night/backup:", "run logs ", "run rerun --from -24h --dry-run")
 	s.wants(0, "job ls --app night", "HEALTH", "failing (1×)")
 	s.wants(0, "job show night/backup", "health failing (1×)")
 	if got := s.wants(0, "status -o name"); got.out != "night/backup\n" {
@@ -106,6 +106,14 @@ func (s *server) status() {
 	}
 
 	s.wants(0, "status --app night", "run rerun --from -24h --app night --dry-run")
+	var whole struct {
+		Stats struct{ Items []view.JobStat }
+		Nodes []json.RawMessage
+	}
+	got := s.wants(0, "status -o json")
+	if err := json.Unmarshal([]byte(got.out), &whole); err != nil || len(whole.Stats.Items) == 0 || len(whole.Nodes) == 0 {
+		s.t.Errorf("status -o json: got %q, %v", got.out, err)
+	}
 	s.wants(2, "run rerun", "--from is missing")
 	s.wants(2, "run rerun --from -1h", "add --yes")
 	s.wants(2, "run rerun 7 --from -1h", "cannot be combined")

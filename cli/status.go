@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,7 @@ and the next command to type.`,
 		if r.format == "name" && v.stats.Truncated {
 			r.notef("only the %d noisiest jobs are looked at\n", statusRead)
 		}
-		return r.object(c, raw, strings.Join(v.failing(), "\n"), func() error { return r.tellStatus(v, app, last) })
+		return r.object(c, json.RawMessage(raw), strings.Join(v.failing(), "\n"), func() error { return r.tellStatus(v, app, last) })
 	}
 
 	return cmd
@@ -215,7 +216,7 @@ func failureTable(jobs []*view.JobStat, now time.Time) *table {
 			why += ": " + f.Reason
 		}
 		t.add(text(j.App+"/"+j.Job), nowCell(j, now), text(fmt.Sprint(j.Failed+j.Lost+j.Missed)),
-			text(relative(&f.Due, now)), text(f.Node), text(why), text(f.LastLine))
+			text(relative(cmp.Or(f.Ended, &f.Due), now)), text(f.Node), text(why), text(f.LastLine))
 	}
 	return t
 }
@@ -263,15 +264,15 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string, las
 		}
 		f, name := j.LastFailure, quote(j.App+"/"+j.Job)
 		if f.Outcome == job.Missed {
-			add("why it was missed:", "job explain %s --at %s", name, quote(absolute(&f.Due, r.zone())))
+			add("why "+name+" was missed:", "job explain %s --at %s", name, quote(absolute(&f.Due, r.zone())))
 		} else {
-			add("its output:", "run logs %s", f.RunID)
+			add("output of "+name+":", "run logs %s", f.RunID)
 		}
 		break
 	}
 
 	if v.stats.Totals.Failed+v.stats.Totals.Lost > 0 {
-		add("to run them again:", "run rerun --from -%s%s --dry-run", job.Duration(last), only)
+		add("what could run again:", "run rerun --from -%s%s --dry-run", job.Duration(last), only)
 	}
 	for i := range v.nodes {
 		if v.nodes[i].State == view.NodeGone && v.nodes[i].Lost > 0 {
@@ -286,8 +287,12 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string, las
 	if len(next) > 0 {
 		r.notef("\n")
 	}
+	width := 0
 	for _, n := range next {
-		r.notef("%-20s %s\n", n[0], n[1])
+		width = max(width, len(n[0]))
+	}
+	for _, n := range next {
+		r.notef("%-*s %s\n", width, n[0], n[1])
 	}
 }
 
