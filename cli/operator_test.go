@@ -107,11 +107,11 @@ func (s *server) status() {
 
 	s.wants(0, "status --app night", "run rerun --from -24h --app night --dry-run")
 	var whole struct {
-		Stats struct{ Items []view.JobStat }
+		Jobs  struct{ Items []view.JobStat }
 		Nodes []json.RawMessage
 	}
 	got := s.wants(0, "status -o json")
-	if err := json.Unmarshal([]byte(got.out), &whole); err != nil || len(whole.Stats.Items) == 0 || len(whole.Nodes) == 0 {
+	if err := json.Unmarshal([]byte(got.out), &whole); err != nil || len(whole.Jobs.Items) == 0 || len(whole.Nodes) == 0 {
 		s.t.Errorf("status -o json: got %q, %v", got.out, err)
 	}
 	s.wants(2, "run rerun", "--from is missing")
