@@ -119,6 +119,7 @@ func (s *server) status() {
 	s.wants(2, "run rerun 7 --from -1h", "cannot be combined")
 	s.wants(3, "run rerun 7 --yes")
 	s.wants(0, "run rerun --from -1h --job night/backup --dry-run", "night/backup", "failed would run again")
+	s.wants(0, "run rerun --from -1h --job night/backup --dry-run -o json", `"items": [`, `"name": "backup"`)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}

@@ -47,6 +47,10 @@ type deleted struct {
 
 // writeJSON prints JSON, including fields that this program does not know.
 func writeJSON(w io.Writer, v any) error {
+	if raw, ok := v.([]byte); ok {
+		v = json.RawMessage(raw) // otherwise the encoder prints base64
+	}
+
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // commands are full of < and &

@@ -63,7 +63,7 @@ and the next command to type.`,
 		if r.format == "name" && v.stats.Truncated {
 			r.notef("only the %d noisiest jobs are looked at\n", statusRead)
 		}
-		return r.object(c, json.RawMessage(raw), strings.Join(v.failing(), "\n"), func() error { return r.tellStatus(v, app, last) })
+		return r.object(c, raw, strings.Join(v.failing(), "\n"), func() error { return r.tellStatus(v, app, last) })
 	}
 
 	return cmd
