@@ -48,8 +48,8 @@ type Config struct {
 
 	// NoGuard turns off the helper process that watches over this one (only Linux has one). Without
 	// the guard, commands live on if this process is killed, crashes, or is stopped for longer than
-	// its lease. Their runs still end lost, and later runs may start on other nodes beside these
-	// commands. Also, peers take over only when the session expires, instead of within two seconds.
+	// its lease. Their runs still end lost, and later runs may start on other nodes while these
+	// commands live on. Also, peers take over only when the session expires, instead of within two seconds.
 	// Set NoGuard for a program that is stopped in a debugger while a handler runs: the guard would
 	// kill the program when the lease is over.
 	NoGuard bool

@@ -443,7 +443,7 @@ func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 }
 
 // endLost ends a lost session once its commands are dead. Its ends are written and its rows
-// released later, beside the next session (see retire).
+// released later, while the next session works (see retire).
 func (l *life) endLost(killed chan struct{}) {
 	l.awaitCommands()
 	close(l.over)
@@ -471,7 +471,7 @@ func (l *life) kill(grace time.Duration, cause error) {
 
 // awaitCommands waits until the killed commands are dead. A command that is stuck in the kernel
 // survives even SIGKILL. While there is one, the node does not rejoin: another run of its job could
-// start beside it.
+// start during it.
 func (l *life) awaitCommands() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

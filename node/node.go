@@ -232,7 +232,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		n.life.Store(nil)
 		if s.Lost() {
 			n.metrics.SessionLost()
-			// The old session is retired beside the next one. That may take as long as MySQL is
+			// The old session is retired while the next one works. That may take as long as MySQL is
 			// silent.
 			retiring.Go(func() { l.retire(recording) })
 		}

@@ -65,7 +65,7 @@ func (w *names) check(tx *sql.Tx, node string, t Timings) error {
 	return nil
 }
 
-// look records the beat that a session shows now, and returns what is known of the session.
+// look records the beat that a session shows now, and returns the verdict on the session.
 func (w *names) look(row *sql.Namesake, now time.Duration) namesake {
 	n, known := w.seen[row.ID]
 	if !known {

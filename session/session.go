@@ -25,7 +25,7 @@ var (
 	errIDs    = errors.New("the session has used up its run ids")
 )
 
-// Identity is what a session publishes about its node.
+// Identity describes a node to the others.
 type Identity struct {
 	Node    string
 	Address string
