@@ -36,7 +36,7 @@ type cordon struct {
 
 // Obey releases the prepared runs, and publishes the obedience once none is left. It is called at
 // each look while the node is cordoned. By then no claim or start begins any more, and GiveBack
-// waits for those that are still in progress.
+// waits for claims and starts in progress.
 func (c cordon) Obey() {
 	if c.session.ObeysCordon() && c.prepared.Len() == 0 {
 		return

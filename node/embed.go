@@ -81,7 +81,7 @@ func (n *Node) Ready() error {
 	return l.notReady()
 }
 
-// notJoined returns the reason why the node has no session. Probes show it to anybody, so it must
+// notJoined returns the reason why the node has no session. Probes show it without a token, so it must
 // not contain the address of MySQL.
 func (n *Node) notJoined() error {
 	var cert *tls.CertificateVerificationError

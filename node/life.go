@@ -349,7 +349,7 @@ func (l *life) run(ctx, hard context.Context) {
 	defer func() { unguard(); guards.Wait() }() // the next session has a new guard
 
 	// A lost session kills its commands at once, first with SIGTERM and then with SIGKILL, even if
-	// everything else hangs.
+	// the rest of the node hangs.
 	lost, killed := l.session.Context(), make(chan struct{})
 	disarm := context.AfterFunc(lost, func() {
 		defer close(killed)

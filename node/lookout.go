@@ -59,7 +59,7 @@ func (l *lookout) look(ctx context.Context) error {
 	}
 
 	before := l.last.Swap(&datedGlance{g, at})
-	// The first glance wakes nobody: there is nothing to compare, and all loops begin with their
+	// The first glance wakes no loop: there is nothing to compare, and all loops begin with their
 	// own look.
 	if before != nil && before.Sessions != g.Sessions {
 		l.wakeSessions.Up()

@@ -115,8 +115,8 @@ func (b *recentWarnings) forgets(warning string) bool {
 }
 
 // admit reports whether a warning must be logged now, and how many repetitions were suppressed
-// since the last time. While MySQL is away all loops fail, and their warnings count as repetitions
-// of one.
+// since the last time. While MySQL is away all loops fail, and their warnings count as one that
+// is repeated.
 func (b *recentWarnings) admit(message, cause string, away bool, at time.Time) (suppressed int, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
