@@ -34,7 +34,7 @@ func (e *Editor) EndPauses(ctx context.Context, node string) error {
 }
 
 // endPause notes that the pause of an app, or of the cluster with an empty name, has ended. If the
-// audit has the line already, it removes the row.
+// audit has had the line for a day, it removes the row.
 func (e *Editor) endPause(ctx context.Context, app, node string) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := lockPause(tx, app, now)
@@ -42,6 +42,9 @@ func (e *Editor) endPause(ctx context.Context, app, node string) error {
 			return nil, err
 		}
 		if was.Told() {
+			if was.Until > now.Add(-pauseKept) { // another node has just written the line
+				return nil, nil
+			}
 			_, err := trip.DropStop(tx, was.Kind, app)
 			return nil, err
 		}
