@@ -209,3 +209,42 @@ func TestPutRetention(t *testing.T) {
 	c.want("rules", c.rows("SELECT CONCAT_WS(' ', app, who) FROM retention ORDER BY app"), " ", "shop alice")
 	c.want("lines of the audit", c.rows("SELECT COUNT(*) FROM audit WHERE kind = 'retention'"), "1")
 }
+
+// TestPauseEndedTwice: nodes that end the same pause at once keep its row, which claims need to judge
+// the due times in the pause.
+func TestPauseEndedTwice(t *testing.T) {
+	c := newCluster(t)
+	p := c.person(c.dsn)
+	p.pausesApp("shop", job.PauseRequest{Until: t0.Add(time.Minute)})
+	p = p.at(61)
+
+	tx, err := c.db.Raw().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.Exec("SELECT name FROM stop WHERE name = 'shop' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() { ended <- p.EndPauses(p.ctx, "one") }()
+	}
+	const waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '%FROM stop FORCE%FOR UPDATE%'"
+	for end := time.Now().Add(30 * time.Second); c.rows(waiting)[0] != "2"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the nodes do not wait for the row of the pause")
+		}
+	}
+
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	c.wantStops("an ended pause", "app shop 0.0000 60.0000 ")
+}
