@@ -136,8 +136,8 @@ type bodyParser struct {
 	values int
 }
 
-// step is one step of a path, from a value to a value inside it: the name of a field, or the index
-// of a list element.
+// step leads from a JSON value to a value inside it. It is the name of a field, or the index of a list
+// element.
 type step struct {
 	name   string
 	index  int

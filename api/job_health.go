@@ -33,7 +33,7 @@ type streak struct {
 	last     *read.RecentRun // the latest run that counts; nil: none does
 	failures int             // due times in a row that went wrong
 	first    job.Micros      // the earliest of these due times
-	ended    bool            // a success came before them, so all of them are counted
+	ended    bool            // a success precedes these failures, so no earlier run can add to them
 }
 
 // streakOf judges runs, the latest due first.

@@ -62,7 +62,8 @@ func (f *folderSettings) check() error {
 	return err
 }
 
-// follow keeps the cluster equal to the folder, if there is one, until ctx ends.
+// follow applies the folder to the cluster whenever its files change, until ctx ends. Without a folder
+// it only forgets the folders that the node followed before.
 func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, log *slog.Logger) {
 	labels, _ := parseLabels("", f.labels) // already checked
 	cfg := follow.Config{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {

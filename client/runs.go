@@ -117,8 +117,8 @@ func (c *Client) Kill(ctx context.Context, id string) (*Run, error) {
 	return ask[Run](ctx, c, Request{Method: http.MethodPost, Path: runPath(id) + "/kill", Body: struct{}{}})
 }
 
-// Output returns the output of a run so far, or the retained part of it. In the first seconds after
-// the end of a run, the middle of a large output may not be stored yet; Follow waits for it.
+// Output returns what an executing run has printed so far, or the kept output of an ended run. For some
+// seconds after the end, the middle of a large output may be missing. Follow waits for it.
 func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
 	b, _, err := c.Do(ctx, Request{
 		Method: http.MethodGet, Path: runPath(id) + "/output", Query: url.Values{"raw": {"1"}},

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestReasonCodes: docs/internals/reasons.md has each code of a reason once, as job/reason.go does, and somebody gives each of them.
+// TestReasonCodes: docs/internals/reasons.md lists each code of job/reason.go once, and the program uses each code.
 func TestReasonCodes(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("internals/reasons.md")

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of its own group. as is the user and in is the cgroup of the process; nil: those of
-// the node. exit is its pidfd, nil on kernels before 5.4.
+// fork starts argv as the leader of its own process group. The process gets the user `as` and the cgroup `in`. A nil
+// one means that of the node. exit is the pidfd of the process, or nil on kernels before 5.4.
 func fork(
 	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File,
 ) (pid int, exit *os.File, err error) {

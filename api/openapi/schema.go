@@ -64,7 +64,7 @@ func (t Types) MarshalJSON() ([]byte, error) {
 // Refer returns a reference to a schema component.
 func Refer(name string) *Schema { return &Schema{Ref: "#/components/schemas/" + name} }
 
-// Words returns the schema of a text that is one of the words.
+// Words returns the schema of a string with a fixed set of values.
 func Words[T ~string](words ...T) *Schema {
 	s := &Schema{Type: Types{String}}
 	for _, w := range words {

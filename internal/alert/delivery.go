@@ -216,7 +216,7 @@ func dueDeliveries(r sql.Reader, now job.Micros, busy busyLanes, limit int) ([]D
 
 // earlierDelivery looks for earlier pending or sending messages of the same rule to the same
 // channel whose items contain a text. It returns the latest time at which such a message is tried
-// next or becomes free; zero: there is none.
+// next or becomes free, or zero if there is no such message.
 func earlierDelivery(r sql.Reader, d *DeliveryRow, text string) (at job.Micros, err error) {
 	err = sql.Each(r, "look for earlier deliveries", func(rows *sql.Rows) error { return rows.Scan(&at) },
 		`SELECT COALESCE(MAX(next_at), 0)

@@ -119,8 +119,8 @@ func (g *Gate) find(
 		f, known = g.recall(hash) // another request may have found it in the meantime
 	}
 
-	// A known secret is looked up even if strangers crowd its address, because behind a proxy all
-	// callers share one address. When a node has just started, it knows no secret.
+	// Look up a known secret even if the limit of its address is used up: behind a proxy all callers
+	// share one address. A node that has just started knows no secret.
 	giveBack := func() {}
 	if !known {
 		var wait time.Duration

@@ -19,7 +19,7 @@ func list[T ~int64 | ~int32](values iter.Seq[T]) string {
 	return string(b)
 }
 
-// each is like list, for one number of each element.
+// each writes one number per element, in the form of list.
 func each[E any, T ~int64 | ~int32](elements []E, number func(*E) T) string {
 	return list(func(yield func(T) bool) {
 		for i := range elements {
