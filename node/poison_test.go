@@ -242,6 +242,7 @@ var poisonedRows = map[string]string{
 	"app_limit":     "app = 'bad'",
 	"app_start":     "1 = 1",
 	"app_output":    "1 = 1",
+	"arrival":       "1 = 1",
 	"chore":         "1 = 1",
 	"alert_channel": "name = 'bad'",
 	"alert_rule":    "name = 'bad'",

@@ -81,7 +81,7 @@ func (db *DB) Check(ctx context.Context) error {
 // tables are the tables of the newest migration.
 var tables = []string{
 	"alert", "alert_channel", "alert_rule", "alert_silence", "alert_streak", "alert_work", "api_token", "app",
-	"app_limit", "app_output", "app_start", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk",
+	"app_limit", "app_output", "app_start", "arrival", "audit", "audit_chain", "backfill", "calendar", "chore", "chunk",
 	"delivery", "ending", "figure", "folder", "folder_node", "grp", "job", "job_part", "job_pause", "job_ref",
 	"job_term", "job_version", "life", "locks", "login", "node", "node_note", "notable", "output", "output_part",
 	"request", "retention", "run", "secret", "session", "setting", "stop",

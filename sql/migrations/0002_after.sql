@@ -1,0 +1,29 @@
+-- Jobs that follow other jobs, parameters of runs, and rates of groups.
+
+-- +goose Up
+
+ALTER TABLE job
+  ADD COLUMN followed TINYINT NOT NULL DEFAULT 0 COMMENT '1: other jobs may be due when a run of it ends',
+  ALGORITHM=INSTANT;
+
+ALTER TABLE run
+  ADD COLUMN given TEXT NULL COMMENT 'JSON of what the run was given: parameters, and the run that it follows',
+  ALGORITHM=INSTANT;
+
+ALTER TABLE run
+  MODIFY COLUMN kind ENUM('schedule','manual','backfill','after') NOT NULL,
+  ALGORITHM=INSTANT;
+
+-- Ends of runs for which a job waits that follows several jobs. The job's next run removes them.
+CREATE TABLE arrival (
+  job_id   BIGINT NOT NULL COMMENT 'the job that waits',
+  run_id   BIGINT NOT NULL COMMENT 'the run that ended',
+  upstream BIGINT NOT NULL COMMENT 'job of that run',
+  ended    BIGINT NOT NULL,
+  PRIMARY KEY (job_id, run_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+ALTER TABLE grp
+  ADD COLUMN rate   INT NOT NULL DEFAULT 0    COMMENT 'most starts within a period; 0: no limit',
+  ADD COLUMN period BIGINT NOT NULL DEFAULT 0 COMMENT 'length of the period in microseconds',
+  ADD COLUMN starts BLOB NULL                 COMMENT 'times of its latest starts, oldest first, 8 bytes each; at most rate of them';
