@@ -150,7 +150,7 @@ func (p idsParam) schema() *openapi.Schema {
 
 func (p spanParam) schema() *openapi.Schema {
 	s := textOf("")
-	s.Pattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$` // see query.span
+	s.Pattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h)|[0-9]+[dw])+$` // see query.span
 	return s
 }
 

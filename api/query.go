@@ -199,7 +199,7 @@ func (q *query) window(p spanParam, otherwise time.Duration) time.Duration {
 		return otherwise
 	}
 
-	d, err := time.ParseDuration(v)
+	d, err := job.ParseDuration(v)
 	if err != nil || d < p.least || d > p.most {
 		q.wrong(p.name, problem.NotASpan, cutShort(v), job.Duration(p.least), job.Duration(p.most))
 		return otherwise

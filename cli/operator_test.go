@@ -62,10 +62,10 @@ func (s *server) wants(code int, line string, want ...string) result {
 func (s *server) retention() {
 	s.t.Helper()
 	s.wants(0, "retention set --age 2160h --failures 8760h",
-		"the cluster keeps records: for 2160h, unsuccessful runs for at least 8760h")
+		"the cluster keeps records: for 90d, unsuccessful runs for at least 365d")
 	s.wants(0, "retention set --app shop --runs 10 --bytes 1MiB",
 		"app shop keeps records: the latest 10 of each job, up to 1MiB of output")
-	s.wants(0, "retention ls", "cluster 2160h", "app shop 10 1MiB", "0 records removed, 0 archived")
+	s.wants(0, "retention ls", "cluster 90d", "app shop 10 1MiB", "0 records removed, 0 archived")
 	if got := s.wants(0, "retention ls -o name"); got.out != "cluster\nshop\n" {
 		s.t.Errorf("names of the rules: got %q", got.out)
 	}
@@ -156,7 +156,7 @@ func (s *server) logLevel() {
 		func() bool { return s.ask("node", "log-level").out == "one logs info and above\n" })
 	s.wants(exitRefused, "node log-level loud", "level")
 	s.wants(exitUsage, "node log-level --for 10m", "a LEVEL")
-	s.wants(0, "audit --kind node -o json", "log level debug for 10m0s", "log level error for 300ms")
+	s.wants(0, "audit --kind node -o json", "log level debug for 10m", "log level error for 300ms")
 }
 
 // receiver is the target of an alert channel.
