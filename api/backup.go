@@ -47,5 +47,5 @@ func (s *Server) putBackup(w http.ResponseWriter, r *http.Request) error {
 }
 
 func viewOfBackup(b sql.Backup) *view.Backup {
-	return &view.Backup{At: b.At.Time(), NextWithin: job.Duration(b.Within).String()}
+	return &view.Backup{At: b.At.Time(), NextWithin: job.Duration(b.Within).Text()}
 }

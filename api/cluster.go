@@ -31,7 +31,7 @@ func (s *Server) cluster(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if expiry != 0 {
-		v.SessionExpiry = job.Duration(expiry).String()
+		v.SessionExpiry = job.Duration(expiry).Text()
 	}
 
 	backup, err := db.LastBackup(ctx)

@@ -240,7 +240,8 @@ func (x *inquiry) unrecorded() error {
 	}
 
 	if ahead {
-		x.say(causeAhead, "It is in the future: it is due in %s.", lengthOf(job.MicrosOf(x.at).Sub(x.now)))
+		left := job.MicrosOf(x.at).Sub(x.now).Round(time.Second)
+		x.say(causeAhead, "It is in the future: it is due in %s.", job.Duration(left))
 		return nil
 	}
 
@@ -260,15 +261,6 @@ func (x *inquiry) unrecorded() error {
 	}
 
 	return nil
-}
-
-// lengthOf formats a duration for people: in whole days from two days on.
-func lengthOf(d time.Duration) string {
-	const day = 24 * time.Hour
-	if d < 2*day {
-		return d.Round(time.Second).String()
-	}
-	return fmt.Sprintf("%d days", d/day)
 }
 
 // notDue says why the instant was no due time.

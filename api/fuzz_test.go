@@ -74,7 +74,7 @@ func FuzzQuery(f *testing.F) {
 			q := newQuery(r)
 			limit, id, app, at := q.limit(), q.number(ofJobParam), q.text(ofAppParam), q.instant(dueFromParam)
 			label, word, c := q.label(labelIs), q.word(state), q.cursor("runs")
-			q.outcome(endedParam)
+			q.outcomes(endedParam)
 			if err := q.err(); err != nil {
 				return err
 			}

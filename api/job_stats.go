@@ -277,10 +277,10 @@ func (t *tally) lastFailure(runs map[int64]*read.Run) *view.LastFailure {
 	if r := runs[f.Run]; r != nil {
 		v.Ended, v.Node, v.ExitCode = instant(r.Ended), r.Node, r.ExitCode
 		v.ReasonCode, v.Reason = string(r.Reason.Code), r.Reason.Text
-		v.LastLine = r.Output.LastLine(maxLastLine)
+		v.LastLine = r.Output.ErrorLine(maxLastLine)
 	}
 	return v
 }
 
-// maxLastLine is the longest last line of output that is shown, in characters.
+// maxLastLine is the longest line of output that is shown, in characters.
 const maxLastLine = 300

@@ -128,7 +128,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 
 	reason := "log level " + b.Level
 	if b.For > 0 {
-		reason += " for " + time.Duration(b.For).String()
+		reason += " for " + b.For.String()
 	}
 
 	ctx := r.Context()

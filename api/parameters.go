@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -56,8 +57,7 @@ type (
 		declared
 		most int
 	}
-	outcomeParam struct{ declared }
-	cursorParam  struct{ declared }
+	cursorParam struct{ declared }
 )
 
 // wrong returns the mistake in a text, or nil.
@@ -73,6 +73,9 @@ func (p textParam) wrong(v string) *problem.Text {
 	}
 	return &t
 }
+
+// unsuccessful is the word for all outcomes of job.Unsuccessful in a filter.
+const unsuccessful = "unsuccessful"
 
 // maxID is the largest id. Text parameters need no more characters than the stored values.
 const maxID = 1<<63 - 1
@@ -93,7 +96,12 @@ var (
 			"billing/nightly",
 		}, 2*job.MaxName + 1,
 	}
-	endedParam   = outcomeParam{declared{"outcome", "Only runs with this outcome.", "failed"}}
+	endedParam = wordParam{
+		declared{
+			"outcome", "Only runs with this outcome. `unsuccessful` means `failed`, `timed_out`, `killed` or `lost`.", "failed",
+		},
+		append(slices.Clone(job.Outcomes()), unsuccessful),
+	}
 	dueFromParam = instantParam{
 		declared: declared{"from", "Only runs that were due at or after this time.", "2027-01-31T00:00:00Z"},
 	}
@@ -132,7 +140,6 @@ func (p offsetParam) schema() *openapi.Schema  { return wholeFrom(0) }
 func (p instantParam) schema() *openapi.Schema { return textOf("date-time") }
 func (p dateParam) schema() *openapi.Schema    { return textOf("date") }
 func (p wordParam) schema() *openapi.Schema    { return openapi.Words(p.words...) }
-func (p outcomeParam) schema() *openapi.Schema { return openapi.Words(job.Outcomes()...) }
 func (p cursorParam) schema() *openapi.Schema  { return textOf("") }
 
 func (p idsParam) schema() *openapi.Schema {
@@ -143,7 +150,7 @@ func (p idsParam) schema() *openapi.Schema {
 
 func (p spanParam) schema() *openapi.Schema {
 	s := textOf("")
-	s.Pattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$` // see query.span
+	s.Pattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h)|[0-9]+[dw])+$` // see query.span
 	return s
 }
 

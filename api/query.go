@@ -199,7 +199,7 @@ func (q *query) window(p spanParam, otherwise time.Duration) time.Duration {
 		return otherwise
 	}
 
-	d, err := time.ParseDuration(v)
+	d, err := job.ParseDuration(v)
 	if err != nil || d < p.least || d > p.most {
 		q.wrong(p.name, problem.NotASpan, cutShort(v), job.Duration(p.least), job.Duration(p.most))
 		return otherwise
@@ -223,26 +223,18 @@ func (q *query) label(p labelParam) map[string]string {
 	return map[string]string{key: value}
 }
 
-// outcomeWord returns one of the outcomes that a parameter names; 0 if absent.
-func (q *query) outcomeWord(p wordParam) job.Outcome {
-	o, err := job.ParseOutcome(q.word(p))
-	if err != nil { // absent, or reported
-		return 0
+// outcomes returns the outcomes that a word names; nil if absent.
+func (q *query) outcomes(p wordParam) []job.Outcome {
+	word := q.word(p)
+	if word == unsuccessful {
+		return job.Unsuccessful()
 	}
-	return o
-}
 
-// outcome returns an outcome of runs; 0 if absent.
-func (q *query) outcome(p outcomeParam) job.Outcome {
-	v := q.given(p.name)
-	if v == "" {
-		return 0
+	o, err := job.ParseOutcome(word)
+	if err != nil { // absent, or reported
+		return nil
 	}
-	o, err := job.ParseOutcome(v)
-	if err != nil {
-		q.problems.Put(p.name, problem.Of(err))
-	}
-	return o
+	return []job.Outcome{o}
 }
 
 // cursor returns where a page begins; nil for the first page.

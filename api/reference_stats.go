@@ -79,8 +79,9 @@ var (
 
 var (
 	rerunOutcome = wordParam{
-		declared{"outcome", "Only runs with this outcome. Without it, `failed`, `timed_out` and `lost`.", "failed"},
-		[]string{job.Failed.String(), job.TimedOut.String(), job.Lost.String(), job.Killed.String()},
+		declared{"outcome", "Only runs with this outcome. Without it, `failed`, `timed_out` and `lost`; " +
+			"`unsuccessful` adds `killed`.", "failed"},
+		[]string{job.Failed.String(), job.TimedOut.String(), job.Lost.String(), job.Killed.String(), unsuccessful},
 	}
 	rerunLimit  = numberParam{declared{"limit", "The most due times that one request starts.", "50"}, maxBulk, maxBulk}
 	rerunParams = []parameter{

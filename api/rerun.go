@@ -69,12 +69,12 @@ func (s *Server) findReruns(r *http.Request) (*reruns, error) {
 	q, p := newQuery(r), auth.Of(r.Context())
 	from, to := q.between(dueFromParam, dueBeforeParam)
 	f := read.RunFilter{
-		JobID: q.number(ofJobParam), App: q.text(ofAppParam), Node: q.text(onNodeParam), Outcome: q.outcomeWord(rerunOutcome),
+		JobID: q.number(ofJobParam), App: q.text(ofAppParam), Node: q.text(onNodeParam), Outcomes: q.outcomes(rerunOutcome),
 		From: job.MicrosOf(from), To: job.MicrosOf(to),
 		Last: true, Limit: int(q.number(rerunLimit)), Apps: p.In(operator),
 	}
-	if f.Outcome == 0 {
-		f.Any = []job.Outcome{job.Failed, job.TimedOut, job.Lost}
+	if f.Outcomes == nil {
+		f.Outcomes = []job.Outcome{job.Failed, job.TimedOut, job.Lost}
 	}
 	if c := q.cursor("reruns"); c != nil {
 		f.After = &c.RunPlace

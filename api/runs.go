@@ -69,7 +69,7 @@ func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0
 func runFilter(q *query) read.RunFilter {
 	from, to := q.between(dueFromParam, dueBeforeParam)
 	return read.RunFilter{
-		Outcome: q.outcome(endedParam), Kind: job.RunKind(q.word(triggerParam)),
+		Outcomes: q.outcomes(endedParam), Kind: job.RunKind(q.word(triggerParam)),
 		From: job.MicrosOf(from), To: job.MicrosOf(to),
 	}
 }
@@ -124,7 +124,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	// Executing runs have no outcome yet.
-	p, err := s.runs(r.Context(), list, f, state != ended && f.Outcome == 0, state != running, limit, after)
+	p, err := s.runs(r.Context(), list, f, state != ended && f.Outcomes == nil, state != running, limit, after)
 	if err != nil {
 		return err
 	}

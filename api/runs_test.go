@@ -228,7 +228,7 @@ func TestRunPages(t *testing.T) {
 		"outcome=succeeded": 5, "outcome=succeeded&state=running": 0, "from=" +
 			url.QueryEscape((base + 1000).String()): 11,
 		"to=" + url.QueryEscape((base + 1000).String()) + "&state=running": 2, "job_id=" + jobs[2] +
-			"&outcome=missed": 1, "app=app1&node=n1&state=ended": 6,
+			"&outcome=missed": 1, "outcome=unsuccessful": 20, "outcome=unsuccessful&state=running": 0, "app=app1&node=n1&state=ended": 6,
 	} {
 		for _, limit := range []int{1, 5, 200} {
 			s.once(fmt.Sprintf("/api/v1/runs?%s&limit=%d", query, limit), want)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"go-crontab/api/view"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
@@ -70,6 +72,10 @@ func alertList(c *console) *cobra.Command {
 	complete(cmd, "state",
 		cobra.FixedCompletions([]cobra.Completion{"firing", "resolved"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.CalledAs() == "" { // go-crontab alert, without ls
+			state = "firing"
+		}
+
 		alerts, raw, err := list[alertView](cmd.Context(), r, alertsPath,
 			given("app", app, "rule", rule, "state", state), n)
 		if err != nil {
@@ -78,8 +84,7 @@ func alertList(c *console) *cobra.Command {
 
 		return r.list(raw, func(i int) string { return alerts[i].ID }, func() error {
 			if len(alerts) == 0 {
-				c.notef("No alerts match. To see the rules that raise alerts:  %s alert rule ls\n", program())
-				return nil
+				return noteNoAlerts(cmd.Context(), c, r)
 			}
 
 			t := &table{
@@ -100,6 +105,23 @@ func alertList(c *console) *cobra.Command {
 	}
 
 	return cmd
+}
+
+// noteNoAlerts prints why a list of alerts may be empty: nothing matches, or no rule is enabled.
+func noteNoAlerts(ctx context.Context, c *console, r *remote) error {
+	rules, _, err := listQuietly[job.AlertRule](ctx, r, rulesPath, nil, 0)
+	if err != nil {
+		return err
+	}
+
+	if slices.ContainsFunc(rules, func(rule job.AlertRule) bool { return !rule.Disabled }) {
+		c.notef("No alerts match. To see the rules that raise alerts:  %s alert rule ls\n", program())
+		return nil
+	}
+
+	c.notef("Nobody is told when a job fails: no alert rule is enabled. To create one:\n"+
+		"  %s alert rule set ops --on failed,lost,never_ran,node_gone --channel CHANNEL\n", program())
+	return nil
 }
 
 func alertShow(c *console) *cobra.Command {

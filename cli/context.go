@@ -102,7 +102,7 @@ func (c *contexts) find(name string) (clusterContext, error) {
 // fromContext sets the server and the token from a context, unless they are given in another way. A
 // flag wins over a variable, --context wins over GOCRONTAB_SERVER and GOCRONTAB_TOKEN, and both win
 // over GOCRONTAB_CONTEXT and the current context. The token of a context is sent only to the server
-// of the context.
+// of the context. With --context, a variable sets no token: it may belong to another cluster.
 func fromContext(flags *pflag.FlagSet) error {
 	asked := flags.Lookup("context")
 	if asked == nil {
@@ -147,8 +147,6 @@ func fromContext(flags *pflag.FlagSet) error {
 		}
 	}
 
-	// With --context, the context's token wins: the one in the variable may belong to another
-	// cluster.
 	told := !asked.Changed && (os.Getenv(envName("token")) != "" || os.Getenv(envName("token")+"_FILE") != "")
 	if ctx.TokenFile == "" || flags.Changed("token") || told {
 		return nil

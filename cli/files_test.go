@@ -608,7 +608,21 @@ func TestContexts(t *testing.T) {
 	who("three", "Bearer gocrontab_env")
 	who("two", "Bearer gocrontab_two", "--context", "two") // a flag wins over a variable
 	who("two", "Bearer gocrontab_flag", "--context", "two", "--token", "gocrontab_flag")
-	who("one", "Bearer gocrontab_env", "--context", "one") // this context has no token
+	who("one", "", "--context", "one") // this context has no token, and that of the variable may be another cluster's
+	t.Setenv("GOCRONTAB_TOKEN_FILE", token)
+	who("one", "", "--context", "one")
+	who("one", "Bearer gocrontab_flag", "--context", "one", "--token", "gocrontab_flag")
+	t.Setenv("GOCRONTAB_TOKEN_FILE", "")
+	refusing := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/jobs": always(401, `{"type":"urn:go-crontab:problem:unauthenticated","title":"No token","status":401}`),
+	})
+	do("added four", "context", "add", "four", "--server", refusing.URL)
+	if got := command("job", "ls", "--context", "four"); got.code != exitUnauthorized ||
+		!strings.Contains(got.err, "the context four has no token, and with --context no variable sets one") ||
+		!strings.Contains(got.err, "context add four --token-file FILE") {
+		t.Errorf("a context without a token: got %+v", got)
+	}
+	do("removed four", "context", "rm", "four")
 	for _, name := range []string{"GOCRONTAB_SERVER", "GOCRONTAB_CONTEXT", "GOCRONTAB_TOKEN"} {
 		do("but the variable "+name+" is set and takes precedence\n", "context", "use", "one")
 	}

@@ -95,7 +95,7 @@ func parseEnd(flag, s string, now time.Time) (string, error) {
 	case err == nil && d <= 0:
 		return "", usageError("--%s %s lies in the past; write 2h or +2h for two hours from now", flag, s)
 	case err == nil:
-		return job.Duration(d).String(), nil
+		return job.Duration(d).Text(), nil
 	case errors.Is(err, job.ErrTooLong):
 		return "", usageError("--%s %s %w", flag, s, err)
 	}

@@ -30,9 +30,9 @@ func TestShowSaysWhatConcernsAJob(t *testing.T) {
 	const want = `
 ping         https://ping.example.com/load after a success,
              https://ping.example.com/load/fail after a failure
-kept         for 48h, set by app shop
+kept         for 2d, set by app shop
              the latest 7 of each job, set by the job
-             unsuccessful runs for at least 8760h, set by the cluster
+             unsuccessful runs for at least 365d, set by the cluster
 alerts       all: lost to pager
              team: failed, recovered to chat, mail
 `

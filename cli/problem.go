@@ -74,6 +74,10 @@ func (r *remote) refused(method string, sent *client.Problem) error {
 	switch {
 	case p.Status == http.StatusNotFound:
 		e.code = exitNotFound
+	case p.Status == http.StatusUnauthorized && r.token == "" && r.context != "":
+		e.code = exitUnauthorized
+		e.hint = fmt.Sprintf("the context %s has no token, and with --context no variable sets one\n"+
+			"to give it one:  %s context add %s --token-file FILE", plain(r.context), program(), quote(r.context))
 	case p.Status == http.StatusUnauthorized && r.token == "":
 		e.code = exitUnauthorized
 		e.hint = "give a token:      export GOCRONTAB_TOKEN=…, or GOCRONTAB_TOKEN_FILE=FILE\n" +

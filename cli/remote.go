@@ -27,10 +27,11 @@ const defaultServer = "http://127.0.0.1:8610"
 type remote struct {
 	*console
 	output
-	server string         // URL of a node, or of several with commas between them
-	token  string         // empty: none
-	roots  *x509.CertPool // nil: the system's authorities
-	api    *client.Client
+	server  string         // URL of a node, or of several with commas between them
+	token   string         // empty: none
+	context string         // of --context
+	roots   *x509.CertPool // nil: the system's authorities
+	api     *client.Client
 }
 
 // newRemote adds the flags that all API commands share.
@@ -57,7 +58,13 @@ func (r *remote) settle(cmd *cobra.Command) error {
 	if err := fromContext(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := takeEnv(cmd.Flags(), []string{"server", "ca-cert"}, clientSecrets); err != nil {
+
+	secrets := clientSecrets
+	if cmd.Flags().Changed("context") {
+		r.context, _ = cmd.Flags().GetString("context")
+		secrets = nil // see fromContext
+	}
+	if err := takeEnv(cmd.Flags(), []string{"server", "ca-cert"}, secrets); err != nil {
 		return err
 	}
 

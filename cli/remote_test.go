@@ -281,7 +281,7 @@ func TestUsage(t *testing.T) {
 		"migrate --dsn mysql://u:p@h/d":                    "is a URL",
 		"migrate --dsn u:hunter2/@tcp(h)":                  "cannot be parsed",
 		"dev --nodes 10":                                   "1 to 9",
-		"dev --session-expiry 1s":                          "want 5s to 10m0s",
+		"dev --session-expiry 1s":                          "want 5s to 10m",
 		"dev --port 0":                                     "1 to 65000",
 		"job rm":                                           "JOB",
 		"cluster --server":                                 "needs an argument",

@@ -172,7 +172,7 @@ func strictHelp(root *cobra.Command) {
 func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cmd.Help()
+			return listOf(cmd)
 		}
 		err := usageError("unknown command %q for %q", args[0], cmd.CommandPath())
 		if near := nearest(cmd, args); near != "" {
@@ -195,6 +195,29 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 	group.AddCommand(commands...)
 	return group
+}
+
+// listOf answers a group without a subcommand: it runs ls if the group has that, and else prints the
+// help.
+func listOf(group *cobra.Command) error {
+	i := slices.IndexFunc(group.Commands(), func(sub *cobra.Command) bool { return sub.Name() == "ls" })
+	if i < 0 {
+		return group.Help()
+	}
+
+	ls := group.Commands()[i]
+	ls.SetContext(group.Context())
+	if ls.PreRunE != nil {
+		if err := ls.PreRunE(ls, nil); err != nil {
+			return err
+		}
+	}
+	if err := ls.RunE(ls, nil); err != nil {
+		return err
+	}
+
+	group.PrintErrf("to see its commands:  %s --help\n", group.CommandPath())
+	return nil
 }
 
 // namesElsewhere lists the names that other programs use for a command.

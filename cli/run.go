@@ -28,8 +28,10 @@ type runFilter struct {
 }
 
 func (f *runFilter) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.outcome, "outcome", "",
-		"only this outcome: succeeded, failed, timed_out, killed, lost, skipped, missed, superseded")
+	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only this outcome: "+strings.Join(job.Outcomes(), ", ")+
+		", or unsuccessful (failed, timed_out, killed or lost)")
+	complete(cmd, "outcome", cobra.FixedCompletions(append(slices.Clone(job.Outcomes()), "unsuccessful"),
+		cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&f.from, "from", "", `only runs due at or after this time, such as "2027-01-31 09:00"`)
 	cmd.Flags().StringVar(&f.to, "to", "", "only runs due before this time")
 	cmd.Flags().IntVarP(&f.n, "limit", "n", 20, "show at most this many, 0 for all")
@@ -74,7 +76,7 @@ func runList(c *console) *cobra.Command {
 	var f runFilter
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List runs, newest first", Args: nothing,
-		Example: "  go-crontab run ls\n  go-crontab run ls --state running\n  go-crontab run ls --outcome failed -n 5",
+		Example: "  go-crontab run ls\n  go-crontab run ls --state running\n  go-crontab run ls --outcome unsuccessful -n 5",
 	}
 
 	r := newRemote(c, cmd)
@@ -103,7 +105,7 @@ func jobHistory(c *console) *cobra.Command {
 	var f runFilter
 	cmd := &cobra.Command{
 		Use: "history JOB", Short: "List the ended runs of a job, also of a deleted one, newest first", Args: wants(1, 1, jobArgument),
-		Example:           "  go-crontab job history backup\n  go-crontab job history backup --outcome failed -n 3",
+		Example:           "  go-crontab job history backup\n  go-crontab job history backup --outcome unsuccessful -n 3",
 		ValidArgsFunction: completeJobs(c),
 	}
 

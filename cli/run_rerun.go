@@ -36,12 +36,13 @@ last run succeeded or has not ended does not run again. --dry-run lists the runs
 	cmd.Flags().StringVarP(&f.app, "app", "a", "", "only runs of this app")
 	cmd.Flags().StringVarP(&f.job, "job", "j", "", "only runs of this job")
 	cmd.Flags().StringVar(&f.node, "node", "", "only runs on this node")
-	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only runs with this outcome: failed, timed_out, lost or killed")
+	cmd.Flags().StringVar(&f.outcome, "outcome", "",
+		"only runs with this outcome: failed, timed_out, lost, killed, or unsuccessful for all four")
 	cmd.Flags().StringVar(&f.from, "from", "", `only due times from here on: "2027-01-31 09:00" or -24h`)
 	cmd.Flags().StringVar(&f.to, "to", "", "only due times before this one, written like --from")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only list the runs")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation; required without a terminal")
-	complete(cmd, "outcome", cobra.FixedCompletions([]cobra.Completion{"failed", "timed_out", "lost", "killed"},
+	complete(cmd, "outcome", cobra.FixedCompletions([]cobra.Completion{"failed", "timed_out", "lost", "killed", "unsuccessful"},
 		cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query, err := r.rerunQuery(cmd.Context(), &f, args)

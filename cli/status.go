@@ -31,6 +31,7 @@ const (
 	statusRead   = 200 // jobs that are read: the most that the API returns
 	statusJobs   = 20  // failed jobs that are listed
 	statusAlerts = 10
+	statusReruns = 10 // failed runs in the command that runs them again
 )
 
 func statusCommand(c *console) *cobra.Command {
@@ -38,8 +39,8 @@ func statusCommand(c *console) *cobra.Command {
 	var last time.Duration
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show what failed lately, and whether it is over", Args: nothing,
-		Long: `Show on one screen what failed in the last day: which jobs, why, on which node, the last line of
-their output, and whether they have succeeded since. Also nodes that are not ready, firing alerts,
+		Long: `Show on one screen what failed in the last day: which jobs, why, on which node, the line of their
+output that most likely says what went wrong, and whether they have succeeded since. Also nodes that are not ready, firing alerts,
 and the next command to type.`,
 		Example: "  go-crontab status\n  go-crontab status --app billing --last 12h\n  go-crontab status -o json",
 	}
@@ -104,10 +105,13 @@ func (v *statusView) failed() (out []*view.JobStat) {
 	return out
 }
 
+// isFailing reports whether a job has not succeeded since it failed.
+func isFailing(j *view.JobStat) bool { return j.Health != nil && j.Health.Code == view.HealthFailing }
+
 // failing returns the names of the jobs that are failing now.
 func (v *statusView) failing() (names []string) {
 	for _, j := range v.failed() {
-		if j.Health != nil && j.Health.Code == view.HealthFailing {
+		if isFailing(j) {
 			names = append(names, j.App+"/"+j.Job)
 		}
 	}
@@ -136,7 +140,7 @@ func (r *remote) tellStatus(v *statusView, app string, last time.Duration) error
 		}
 	}
 
-	r.tellNext(v, failed, app, last)
+	r.tellNext(v, failed, app)
 	return nil
 }
 
@@ -206,7 +210,7 @@ func (r *remote) tellTotals(v *view.JobStats, last time.Duration) {
 func failureTable(jobs []*view.JobStat, now time.Time) *table {
 	t := &table{columns: []column{
 		{head: "JOB", shrink: true}, {head: "NOW"}, {head: "FAILED", right: true}, {head: "LAST FAILURE"},
-		{head: "NODE", shrink: true, spare: true}, {head: "WHY", shrink: true}, {head: "LAST LINE", shrink: true},
+		{head: "NODE", shrink: true, spare: true}, {head: "WHY", shrink: true}, {head: "OUTPUT", shrink: true},
 	}}
 
 	for _, j := range jobs {
@@ -247,7 +251,7 @@ func firingTable(alerts []alertView, now time.Time) *table {
 }
 
 // tellNext prints commands for the next step.
-func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string, last time.Duration) {
+func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string) {
 	var next [][2]string
 	add := func(what, format string, args ...any) {
 		next = append(next, [2]string{what, program() + " " + fmt.Sprintf(format, args...)})
@@ -258,21 +262,28 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string, las
 		only = " --app " + quote(app)
 	}
 
+	var again []string // the failed runs of jobs that are still failing
 	for _, j := range failed {
-		if j.Health == nil || j.Health.Code != view.HealthFailing {
+		if !isFailing(j) {
 			continue
 		}
+
 		f, name := j.LastFailure, quote(j.App+"/"+j.Job)
-		if f.Outcome == job.Missed {
+		missed := f.Outcome == job.Missed
+		switch {
+		case len(next) > 0:
+		case missed:
 			add("why "+name+" was missed:", "job explain %s --at %s", name, quote(absolute(&f.Due, r.zone())))
-		} else {
+		default:
 			add("output of "+name+":", "run logs %s", f.RunID)
 		}
-		break
+		if !missed && len(again) < statusReruns {
+			again = append(again, f.RunID)
+		}
 	}
 
-	if v.stats.Totals.Failed+v.stats.Totals.Lost > 0 {
-		add("what could run again:", "run rerun --from -%s%s --dry-run", job.Duration(last), only)
+	if len(again) > 0 {
+		add("what could run again:", "run rerun %s --dry-run", strings.Join(again, " "))
 	}
 	for i := range v.nodes {
 		if v.nodes[i].State == view.NodeGone && v.nodes[i].Lost > 0 {

@@ -79,7 +79,7 @@ func TestWidthOfColumns(t *testing.T) {
 		table *table
 		least map[string]int
 	}{
-		{failureTable([]*view.JobStat{failed}, now), map[string]int{"JOB": 12, "WHY": 12, "LAST LINE": 12}},
+		{failureTable([]*view.JobStat{failed}, now), map[string]int{"JOB": 12, "WHY": 12, "OUTPUT": 12}},
 		{backfillTable([]backfillView{backfill}, now), map[string]int{"JOB": 12, "FROM": 20, "PROGRESS": 18}},
 	} {
 		widths := test.table.fit(80)

@@ -61,8 +61,8 @@ that reads -o json needs only the exit code and standard output.`,
   XDG_DATA_HOME          instead of ~/.local/share, for the data of dev, including its token
   XDG_STATE_HOME         instead of ~/.local/state, for the state folder of a node that does not run as root
 
-A flag takes precedence over a variable, and a variable over the context in use. The token of
---context takes precedence over GOCRONTAB_TOKEN. An empty variable counts as not set. serve, dev and
+A flag takes precedence over a variable, and a variable over the context in use. With
+--context, GOCRONTAB_TOKEN is not used. An empty variable counts as not set. serve, dev and
 migrate refuse unknown GOCRONTAB_ variables; other commands refuse only misspelt forms of
 GOCRONTAB_SERVER, _TOKEN, _CA_CERT and _CONTEXT.
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,53 @@ func TestColoursOnlyOnATerminal(t *testing.T) {
 			if got := command(args...); strings.Contains(got.out+got.err, "\x1b") {
 				t.Errorf("%v: coloured, and nobody looks: %+v", args, got)
 			}
+		}
+	}
+}
+
+// TestNounAlone: a group without a subcommand lists what it has; alert lists what fires, or says why
+// it never will.
+func TestNounAlone(t *testing.T) { // not parallel: it sets the environment
+	rules := `{"items":[]}`
+	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
+		"GET /api/v1/alerts":       always(200, `{"items":[]}`),
+		"GET /api/v1/alerts/rules": func(*http.Request) (int, string) { return 200, rules },
+		"GET /api/v1/groups":       always(200, `{"items":[{"name":"reports","max":2}]}`),
+	})
+	t.Setenv("GOCRONTAB_SERVER", f.URL)
+
+	if got := command("group"); got.code != 0 || !strings.Contains(got.out, "reports") ||
+		!strings.Contains(got.err, "to see its commands:  go-crontab group --help") {
+		t.Errorf("group: got %+v", got)
+	}
+	if got := command("import"); got.code != 0 || !strings.Contains(got.out, "Usage:") {
+		t.Errorf("a group without a list: got %+v", got)
+	}
+	if got := command("alert"); got.code != 0 || !strings.Contains(got.err, "Nobody is told when a job fails") ||
+		!slices.Contains(f.asked, "GET /api/v1/alerts?limit=20&state=firing") {
+		t.Errorf("alert without a rule: got %+v, asked %v", got, f.asked)
+	}
+
+	rules = `{"items":[{"name":"ops","on":["failed"],"disabled":true}]}`
+	if got := command("alert", "ls"); !strings.Contains(got.err, "Nobody is told when a job fails") {
+		t.Errorf("a disabled rule: got %+v", got)
+	}
+	rules = `{"items":[{"name":"ops","on":["failed"]}]}`
+	if got := command("alert"); !strings.Contains(got.err, "No alerts match") {
+		t.Errorf("a rule: got %+v", got)
+	}
+	if last := f.asked[len(f.asked)-2]; last != "GET /api/v1/alerts?limit=20&state=firing" {
+		t.Errorf("alert asks %s", last)
+	}
+}
+
+func TestOutcomesAreCompleted(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{"run ls", "run rerun", "job history"} {
+		args := append([]string{"__complete"}, strings.Fields(of)...)
+		got := command(append(args, "--outcome", "")...)
+		if !strings.Contains(got.out, "\nunsuccessful\n") {
+			t.Errorf("%s: got %+v", of, got)
 		}
 	}
 }

@@ -161,13 +161,7 @@ func precise(d time.Duration) string {
 		return rough(d)
 	}
 
-	s := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, zero) {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
+	return job.Duration(d).Text()
 }
 
 // parseTime parses a time for all commands: the format of absolute, RFC 3339, a date with an

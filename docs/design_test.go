@@ -18,11 +18,7 @@ func TestTables(t *testing.T) {
 	}
 	var made []string
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		up, _, _ := strings.Cut(read(t, file), "-- +goose Down")
 		for _, m := range regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`).FindAllStringSubmatch(up, -1) {
 			made = append(made, m[1])
 		}
@@ -32,23 +28,15 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	page, err := os.ReadFile("internals/design.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "## Tables\n")
-	section, _, found := strings.Cut(section, "Beside these ")
-	if !found || len(made) < 30 {
-		t.Fatalf("found %d tables; the section is there: %v", len(made), found)
+	if len(made) < 30 {
+		t.Fatalf("found %d tables", len(made))
 	}
 	var named []string
-	for line := range strings.Lines(section) {
+	for line := range strings.Lines(section(t, "internals/design.md", "## Tables\n", "Beside these ")) {
 		if _, cell, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok {
 			for entry := range strings.SplitSeq(cell, "·") {
 				entry, _, _ = strings.Cut(entry, "(") // what it is
-				for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(entry, -1) {
-					named = append(named, m[1])
-				}
+				named = append(named, coded(entry)...)
 			}
 		}
 	}
@@ -57,4 +45,33 @@ func TestTables(t *testing.T) {
 	if !slices.Equal(named, made) {
 		t.Errorf("docs/internals/design.md names\n%v\nand migrations make\n%v", named, made)
 	}
+}
+
+// read returns the text of a file.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// section returns the part of a file between two texts.
+func section(t *testing.T, file, after, before string) string {
+	t.Helper()
+	_, part, begins := strings.Cut(read(t, file), after)
+	part, _, ends := strings.Cut(part, before)
+	if !begins || !ends {
+		t.Fatalf("%s has no part between %q and %q", file, after, before)
+	}
+	return part
+}
+
+// coded returns the words of a text that stand in code.
+func coded(text string) (words []string) {
+	for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(text, -1) {
+		words = append(words, m[1])
+	}
+	return words
 }

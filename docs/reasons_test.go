@@ -12,28 +12,17 @@ import (
 // TestReasonCodes: docs/internals/reasons.md lists each code of job/reason.go once, and the program uses each code.
 func TestReasonCodes(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("internals/reasons.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(page), "\n| `reason_code` |")
-	table, _, _ = strings.Cut(table, "\n\n")
+	table := section(t, "internals/reasons.md", "\n| `reason_code` |", "\n\n")
 	var told []string
 	for _, row := range strings.Split(table, "\n")[2:] {
-		codes := strings.Split(row, "|")[1]
-		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(codes, -1) {
-			told = append(told, m[1])
-		}
+		told = append(told, coded(strings.Split(row, "|")[1])...)
 	}
 
-	source, err := os.ReadFile("../job/reason.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := read(t, "../job/reason.go")
 	given := producers(t)
 	var codes []string
 	constant := regexp.MustCompile(`(?m)^\t// .+\.\n\t(Reason\w+) ReasonCode = "(\w+)"$`)
-	for _, m := range constant.FindAllStringSubmatch(string(source), -1) {
+	for _, m := range constant.FindAllStringSubmatch(source, -1) {
 		name, code := m[1], m[2]
 		codes = append(codes, code)
 		if len(code) > 32 {
@@ -44,7 +33,7 @@ func TestReasonCodes(t *testing.T) {
 		}
 	}
 
-	if constants := strings.Count(string(source), "ReasonCode = "); constants != len(codes) {
+	if constants := strings.Count(source, "ReasonCode = "); constants != len(codes) {
 		t.Errorf("%d constants, of which %d say in a line what happened", constants, len(codes))
 	}
 	slices.Sort(codes)

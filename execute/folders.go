@@ -72,8 +72,8 @@ func (f *folders) await(ctx context.Context, a Attempt, dir string) (there bool,
 			f.missed(q)
 			return false, err
 		case q.dir == dir:
-			return false, silent("%s has not responded for %v; check the file server that it is on",
-				dir, took.Truncate(time.Second))
+			return false, silent("%s has not responded for %s; check the file server that it is on",
+				dir, job.Duration(took.Truncate(time.Second)))
 		case f.ask(dir) == q:
 			return false, silent("%s cannot be checked: "+
 				"%d other directories have not responded for %v or longer, %s among them; check their file servers",

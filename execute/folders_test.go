@@ -57,7 +57,7 @@ func TestAFolderThatHangs(t *testing.T) {
 	s.folders.mu.Lock()
 	s.folders.asked[gone].since = time.Now().Add(-time.Minute)
 	s.folders.mu.Unlock()
-	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, gone+" has not responded for 1m0s") {
+	if res := run(t, s, there(time.Minute)); res.Outcome != job.Failed || !strings.Contains(res.Reason.Text, gone+" has not responded for 1m;") {
 		t.Errorf("after a minute: got %v %q", res.Outcome, res.Reason)
 	}
 

@@ -15,19 +15,14 @@ import (
 // also reads days and weeks, such as "7d".
 type Duration time.Duration
 
-// String is the shortest usual form: "1h" rather than "1h0m0s".
-func (d Duration) String() string {
-	s := time.Duration(d).String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if len(s) > len(zero) && s[len(s)-len(zero):] == zero {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
-}
+// String is the form for people, such as "1h" or "365d".
+func (d Duration) String() string { return problem.Duration(time.Duration(d)) }
 
-// MarshalText writes String.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+// Text is the form for programs, without days: other programs read "8760h", but not "365d".
+func (d Duration) Text() string { return problem.WithoutZeros(time.Duration(d)) }
+
+// MarshalText writes Text.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.Text()), nil }
 
 // UnmarshalJSON takes only text: a bare number would leave the unit to guesswork.
 func (d *Duration) UnmarshalJSON(b []byte) error {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"go-crontab/job/problem"
 )
 
 func TestParseDuration(t *testing.T) {
@@ -25,5 +27,27 @@ func TestParseDuration(t *testing.T) {
 		if got, err := ParseDuration(text); err == nil || errors.Is(err, ErrTooLong) != tooLong {
 			t.Errorf("%q: got %s and %v, want an error, too long: %v", text, got, err, tooLong)
 		}
+	}
+}
+
+func TestDurationForPeopleAndPrograms(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration][2]string{
+		0: {"0s", "0s"}, 90 * time.Second: {"1m30s", "1m30s"}, time.Hour: {"1h", "1h"}, day: {"24h", "24h"},
+		36 * time.Hour: {"36h", "36h"}, 2 * day: {"2d", "48h"}, 365 * day: {"365d", "8760h"},
+		49*time.Hour + time.Minute: {"2d1h1m", "49h1m"}, -7 * day: {"-168h", "-168h"}, 7*day + time.Millisecond: {"7d1ms", "168h0m0.001s"},
+	} {
+		text := Duration(d).String()
+		if got := [2]string{text, Duration(d).Text()}; got != want {
+			t.Errorf("%s: got %q, want %q", d, got, want)
+		}
+		if again, err := ParseDuration(text); again != d || err != nil {
+			t.Errorf("%s: %q reads as %s, %v", d, text, again, err)
+		}
+	}
+	if got := problem.NotBetween.Of(400*day, time.Minute, Duration(365*day)); got.Message != problem.NotBetween.Of("400d", "1m", "365d").Message ||
+		got.Values[0] != "400d" {
+		t.Errorf("got %+v", got)
 	}
 }

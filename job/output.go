@@ -1,7 +1,8 @@
 package job
 
 import (
-	"iter"
+	"bytes"
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -96,36 +97,60 @@ func wholeStart(b []byte) []byte {
 	return b[rest:]
 }
 
-// LastLine returns the last line with visible text, without control characters, cut to most
-// characters.
-func (o Output) LastLine(most int) string {
-	text := o.Tail
-	if len(text) == 0 {
-		text = o.Head
+// trouble matches what programs print about errors. The console has the same expression.
+var trouble = regexp.MustCompile(`(?i)\b(error|err|fatal|failed|failure|exception|panic|traceback|denied|cannot|` +
+	`not found|refused|timed? ?out)\b`)
+
+// ErrorLine returns the line that most likely says what went wrong: the last line of stderr, or else
+// the last line that speaks of an error, or else the last line. It has no control characters and is
+// cut to most characters.
+func (o *Output) ErrorLine(most int) string {
+	pieces := o.Pieces()
+	if len(pieces) == 0 {
+		return ""
 	}
 
-	const enough = 4096 // bytes to search
-	text = wholeStart(text[max(0, len(text)-enough):])
-	for line := range lastLines(strings.ToValidUTF8(string(text), "\uFFFD")) {
-		line = strings.TrimSpace(visible(line))
-		if line != "" {
-			return cutRunes(line, most)
+	p := pieces[len(pieces)-1]
+	stamps, _ := DecodeStamps(o.Stamps) // damaged: the lines before the damage have stamps
+	marks := NewLineStamps(stamps).Of(p)
+
+	// Look at the lines from the last one on. A hundred take less than a millisecond.
+	const enough = 100
+	var speaks, last string
+	number, data := p.after()+1, p.Data
+	for looks := 0; len(data) > 0 && looks < enough && (speaks == "" || stamps.Apart); looks++ {
+		i := bytes.LastIndexByte(data, '\n')
+		text := shownLine(data[i+1:], most)
+		data = data[:max(0, i)]
+
+		for len(marks) > 1 && marks[len(marks)-1].Line > number {
+			marks = marks[:len(marks)-1]
+		}
+		number--
+
+		switch {
+		case text == "":
+		case marks[len(marks)-1].Stderr:
+			return text
+		case speaks == "" && trouble.MatchString(text):
+			speaks = text
+		case last == "":
+			last = text
 		}
 	}
-	return ""
+
+	return cmp.Or(speaks, last)
 }
 
-// lastLines yields the lines of a text from the last one on.
-func lastLines(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for text != "" {
-			i := strings.LastIndexAny(text, "\r\n")
-			if !yield(text[i+1:]) || i < 0 {
-				return
-			}
-			text = text[:i]
-		}
-	}
+// shownLine returns what a terminal would show of a line, in the end, cut to most characters. A
+// progress bar writes over its line.
+func shownLine(line []byte, most int) string {
+	line = bytes.TrimRight(line, "\r")
+	line = line[bytes.LastIndexByte(line, '\r')+1:]
+
+	const enough = 4096 // bytes
+	text := strings.ToValidUTF8(string(wholeEnd(line[:min(len(line), enough)])), "\uFFFD")
+	return cutRunes(strings.TrimSpace(visible(text)), most)
 }
 
 // escape matches the sequences by which terminals are controlled.

@@ -108,6 +108,9 @@ func (o Outcome) String() string {
 // it was lost or missed. Kills and skips are intended by a person or a policy.
 func (o Outcome) Wrong() bool { return o == Failed || o == TimedOut || o == Lost || o == Missed }
 
+// Unsuccessful are the outcomes of runs that began and did not succeed.
+func Unsuccessful() []Outcome { return []Outcome{Failed, TimedOut, Killed, Lost} }
+
 // Outcomes lists the words for all outcomes.
 func Outcomes() []string { return outcomes[1:] }
 

@@ -182,7 +182,8 @@ func (c *Config) defaults() error {
 		c.ArchiveTimeout = DefaultArchiveTimeout
 	}
 	if c.ArchiveTimeout < time.Second || c.ArchiveTimeout > maxArchiveTimeout {
-		return fmt.Errorf("archive timeout: %s, want %s to %s", c.ArchiveTimeout, time.Second, maxArchiveTimeout)
+		return fmt.Errorf("archive timeout: %s, want %s to %s",
+			job.Duration(c.ArchiveTimeout), job.Duration(time.Second), job.Duration(maxArchiveTimeout))
 	}
 	if c.AuditKept == 0 {
 		c.AuditKept = DefaultAuditKept

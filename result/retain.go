@@ -124,7 +124,7 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	}
 
 	asked := time.Now()
-	mine, at, err := takeChore(ctx, r.DB.DB.DB, choreRetention, r.Session.ID(), choreHold)
+	mine, at, err := takeChore(ctx, r.DB.SQL(), choreRetention, r.Session.ID(), choreHold)
 	if err != nil || !mine {
 		return false, err
 	}
@@ -302,7 +302,7 @@ func (r *Retainer) batch(
 	}
 
 	large := largeOf(runs)
-	err = dropParts(ctx, r.DB.DB.DB, len(large), func(tx *sql.Tx) (bool, error) {
+	err = dropParts(ctx, r.DB.SQL(), len(large), func(tx *sql.Tx) (bool, error) {
 		more, err := trip.DropParts(tx, large)
 		return more, errors.Join(err, hold(tx))
 	})
@@ -370,7 +370,7 @@ func (r *Retainer) hold(ctx context.Context) error {
 	}
 
 	asked := time.Now()
-	mine, _, err := takeChore(ctx, r.DB.DB.DB, choreRetention, r.Session.ID(), choreHold)
+	mine, _, err := takeChore(ctx, r.DB.SQL(), choreRetention, r.Session.ID(), choreHold)
 	if err == nil && !mine {
 		err = errTaken
 	}
@@ -453,5 +453,5 @@ func (r *Retainer) tell(ctx context.Context) error {
 	d := r.done
 	d.Failures = r.bad
 	r.done = choreDone{At: d.At}
-	return tellChore(ctx, r.DB.DB.DB, r.Session.ID(), d)
+	return tellChore(ctx, r.DB.SQL(), r.Session.ID(), d)
 }

@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
 // DefaultExpiry is the time without a beat after which a session counts as dead.
 const DefaultExpiry = 20 * time.Second
 
-// MinExpiry is the shortest expiry that works with MySQL's timeouts of whole seconds.
-const MinExpiry = 5 * time.Second
+// MinExpiry and maxExpiry bound the expiry. A shorter one does not work with MySQL's timeouts of whole seconds.
+const (
+	MinExpiry = 5 * time.Second
+	maxExpiry = 10 * time.Minute
+)
 
 // killLatency bounds the time for a SIGKILL to arrive and the processes to end.
 const killLatency = time.Second
@@ -30,8 +34,9 @@ type Timings struct {
 
 // NewTimings derives the timings, or returns an error if the expiry cannot work.
 func NewTimings(expiry time.Duration) (Timings, error) {
-	if expiry < MinExpiry || expiry > 10*time.Minute {
-		return Timings{}, fmt.Errorf("session expiry: %s, want %s to 10m0s", expiry, MinExpiry)
+	if expiry < MinExpiry || expiry > maxExpiry {
+		return Timings{}, fmt.Errorf("session expiry: %s, want %s to %s",
+			job.Duration(expiry), job.Duration(MinExpiry), job.Duration(maxExpiry))
 	}
 
 	t := Timings{

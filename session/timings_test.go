@@ -19,13 +19,13 @@ func TestTimings(t *testing.T) {
 		"the shortest":       {5 * time.Second, ""},
 		"the longest":        {10 * time.Minute, ""},
 		"not whole seconds":  {7123 * time.Millisecond, ""},
-		"a moment too short": {5*time.Second - 1, "session expiry: 4.999999999s, want 5s to 10m0s"},
+		"a moment too short": {5*time.Second - 1, "session expiry: 4.999999999s, want 5s to 10m"},
 		"a moment too long": {
-			10*time.Minute + 1, "session expiry: 10m0.000000001s, want 5s to 10m0s",
+			10*time.Minute + 1, "session expiry: 10m0.000000001s, want 5s to 10m",
 		},
-		"none":                       {0, "session expiry: 0s, want 5s to 10m0s"},
-		"less than none":             {-20 * time.Second, "session expiry: -20s, want 5s to 10m0s"},
-		"seconds meant, minutes got": {20 * time.Minute, "session expiry: 20m0s, want 5s to 10m0s"},
+		"none":                       {0, "session expiry: 0s, want 5s to 10m"},
+		"less than none":             {-20 * time.Second, "session expiry: -20s, want 5s to 10m"},
+		"seconds meant, minutes got": {20 * time.Minute, "session expiry: 20m, want 5s to 10m"},
 	} {
 		got, err := NewTimings(c.expiry)
 		if text := errorText(err); text != c.want {

@@ -64,7 +64,7 @@ type LastFailure struct {
 	ReasonCode string      `json:"reason_code,omitempty" doc:"The reason for the outcome, as a code for programs."`
 	Reason     string      `json:"reason,omitempty" doc:"The reason for people, in one line."`
 	ExitCode   *int        `json:"exit_code,omitempty" doc:"The exit code of its command."`
-	LastLine   string      `json:"last_line,omitempty" doc:"The last line of its kept output that is not empty, at most 300 characters. Only of the first 50 jobs."`
+	LastLine   string      `json:"last_line,omitempty" doc:"The line of its kept output that most likely says what went wrong: the last one of stderr, or else the last one that speaks of an error, or else the last one. At most 300 characters. Only of the first 50 jobs."`
 	Recovered  *time.Time  `json:"recovered,omitempty" doc:"The due time of the first run that succeeded after it. Absent if there is none, or if it was due before 'counted_from'."`
 }
 

@@ -168,7 +168,7 @@ const (
 // later.
 func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	for range 20 {
-		if n, err := dropOld(ctx, e.DB.DB.DB, now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
+		if n, err := dropOld(ctx, e.DB.SQL(), now.Add(-Kept), now.Add(-beatsKept), 500); err != nil || n < 500 {
 			return err
 		}
 	}

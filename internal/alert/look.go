@@ -454,7 +454,7 @@ func outcomeWords(o job.Outcome) string {
 }
 
 func span(d job.Micros) string {
-	return (time.Duration(d) * time.Microsecond).Round(10 * time.Millisecond).String()
+	return job.Duration((time.Duration(d) * time.Microsecond).Round(10 * time.Millisecond)).String()
 }
 
 // perOf returns the unit for which a rule counts failures: a job, an app or everything.

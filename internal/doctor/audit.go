@@ -27,7 +27,7 @@ func auditChain(x *exam) error {
 	if err != nil {
 		return err
 	}
-	v, err := audit.VerifyAll(x.ctx, x.db.DB.DB, head.Seq-manyLinks, audit.Kept)
+	v, err := audit.VerifyAll(x.ctx, x.db.SQL(), head.Seq-manyLinks, audit.Kept)
 	if err != nil {
 		return err
 	}

@@ -1003,7 +1003,7 @@ func TestHistoryFaults(t *testing.T) {
 	}
 	p.exec("UPDATE retention SET spec = 'x'")
 	if f := p.finds("retention", Warning, "the rule of the cluster cannot be read"); len(f.Commands) != 2 ||
-		f.Commands[1] != "go-crontab retention set --age 2160h --failures 8760h" ||
+		f.Commands[1] != "go-crontab retention set --age 90d --failures 365d" ||
 		!strings.Contains(f.Fix, "--archive") {
 		t.Errorf("got %q, %q", f.Fix, f.Commands)
 	}
@@ -1011,7 +1011,7 @@ func TestHistoryFaults(t *testing.T) {
 	p.exec("INSERT INTO retention (app, spec) VALUES ('my shop', 'x')")
 	if f := p.finds("retention", Warning, `the rule of app "my shop" cannot be read`); !slices.Equal(f.Commands,
 		[]string{"go-crontab audit --kind retention --app 'my shop'",
-			"go-crontab retention set --app 'my shop' --age 2160h --failures 8760h"}) {
+			"go-crontab retention set --app 'my shop' --age 90d --failures 365d"}) {
 		t.Errorf("got commands %q, and the cluster's rule is a good one", f.Commands)
 	}
 	p.exec("DELETE FROM retention WHERE app <> ''")
@@ -1031,11 +1031,11 @@ func TestHistoryFaults(t *testing.T) {
 		severity Severity
 		command  string
 	}{
-		`{}`:                                  {Warning, "--age 2160h --failures 8760h"},
-		`{"failures":"9000h","archive":true}`: {Warning, "--age 2160h --failures 9000h --archive"},
-		`{"age":"2160h","failures":"8760h"}`:  {Notice, "--age 1080h --failures 8760h"},
+		`{}`:                                  {Warning, "--age 90d --failures 365d"},
+		`{"failures":"9000h","archive":true}`: {Warning, "--age 90d --failures 375d --archive"},
+		`{"age":"2160h","failures":"8760h"}`:  {Notice, "--age 45d --failures 365d"},
 		`{"age":"721h","runs":500,"bytes":"1GiB","failures":"8h","archive":true}`: {Notice,
-			"--age 360h --runs 500 --bytes 1GiB --failures 8h --archive"},
+			"--age 15d --runs 500 --bytes 1GiB --failures 8h --archive"},
 		`{"age":"1m"}`:                    {Notice, "--age 1m"},
 		`{"runs":1000,"bytes":"3GiB"}`:    {Notice, "--runs 500 --bytes 3GiB"},
 		`{"bytes":"3GiB","archive":true}`: {Notice, "--bytes 1536MiB --archive"},

@@ -351,7 +351,7 @@ func (x *exam) older(major, minor, patch int) bool {
 }
 
 func longTransactions(x *exam) error {
-	list, all, err := readTransactions(x.ctx, x.db.DB.DB, 60)
+	list, all, err := readTransactions(x.ctx, x.db.SQL(), 60)
 	if err != nil {
 		if sql.IsDenied(err) {
 			return skip("the database user cannot see transactions; GRANT PROCESS ON *.* to it")

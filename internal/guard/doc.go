@@ -36,7 +36,7 @@
 // If the node dies after a fork and before it writes the process group, the group is unknown. The
 // guard still finds every process whose environment it can read: until its exec, the child holds
 // the pipe open like its parent. So when the pipe closes, each child has either ended, or become a
-// program with the launch (here the id of the run) in its environment.
+// program with the id of the run in its environment.
 //
 // A node that was stopped and goes on can begin nothing in a seat that it takes later: it checks
 // the lease after it takes the seat, and finds the lease stale. Only in a seat that was inside
@@ -45,7 +45,7 @@
 // # Processes of a command
 //
 // If a command has a cgroup, every process in it is the command's. Otherwise its processes are the
-// members of its process group, and the processes with the launch of a taken seat in their
+// members of its process group, and the processes with the run of a taken seat in their
 // environment. The children of these processes, and the members of their sessions and groups, are
 // the command's, too. Without cgroups, a process escapes if it has cleared its environment, left
 // its group and session, and lost its parent, all before the guard's first look. A process that an

@@ -383,12 +383,12 @@ type Seat struct {
 	*seatMemory
 }
 
-// Enter takes a seat for an attempt. launch is the id of its run. It returns nil if no seat is
+// Enter takes a seat for an attempt. run is the id of its run. It returns nil if no seat is
 // free. inside means that the node itself will do the work.
-func (g *Guard) Enter(launch int64, inside bool) *Seat {
+func (g *Guard) Enter(run int64, inside bool) *Seat {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.vacant) == 0 || launch == 0 {
+	if len(g.vacant) == 0 || run == 0 {
 		return nil
 	}
 
@@ -400,7 +400,7 @@ func (g *Guard) Enter(launch int64, inside bool) *Seat {
 		s.inside.Store(working)
 	}
 
-	s.launch.Store(launch) // last, so that the guard never sees a half-written seat
+	s.run.Store(run) // last, so that the guard never sees a half-written seat
 	if used := int64(s.i) + 1; used > g.memory.used.Load() {
 		g.memory.used.Store(used)
 	}
@@ -431,7 +431,7 @@ func (s *Seat) Empty() { s.pgid.Store(0) }
 
 // Signalled reports whether the guard has signalled the process group while its leader lived. If
 // so, the attempt was cut off, whatever its result says. Call it before Leave.
-func (s *Seat) Signalled() bool { l := s.launch.Load(); return l != 0 && s.signalled.Load() == l }
+func (s *Seat) Signalled() bool { l := s.run.Load(); return l != 0 && s.signalled.Load() == l }
 
 // Leave says that none of the attempt's processes lives. After the session was lost the seat stays
 // taken, because the guard checks for such processes itself.
@@ -440,7 +440,7 @@ func (s *Seat) Leave() {
 	if s.g.memory.phase.Load() != inForce || s.g.memory.lapsed.Load() != 0 {
 		return // taken for good: the next session has a new guard
 	}
-	s.launch.Store(0)
+	s.run.Store(0)
 
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()

@@ -439,7 +439,7 @@ func TestFull(t *testing.T) {
 	if g.Enter(4, true) == nil {
 		t.Error("a seat that was left is not vacant")
 	}
-	if got := g.memory.read(); len(got) != 2 || got[0].launch != 4 || got[0].inside != working || got[1].launch != 2 {
+	if got := g.memory.read(); len(got) != 2 || got[0].run != 4 || got[0].inside != working || got[1].run != 2 {
 		t.Errorf("got %+v", got)
 	}
 

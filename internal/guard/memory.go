@@ -38,13 +38,13 @@ type header struct {
 
 // seatMemory is a seat of 64 bytes.
 type seatMemory struct {
-	launch atomic.Int64 // id of the attempt's run; 0: the seat is free
+	run    atomic.Int64 // id of the attempt's run; 0: the seat is free
 	pgid   atomic.Int64 // 0: not forked yet, or the group is empty
 	inside atomic.Int64 // work of the node itself in the seat, which only its end would stop
 	before atomic.Int64 // start of the fork, by boottime.Now
 	after  atomic.Int64 // end of the fork
 
-	// Written by the guard: the launch whose process group it has signalled while the leader lived.
+	// Written by the guard: the run whose process group it has signalled while the leader lived.
 	signalled atomic.Int64
 
 	_ [2]int64
@@ -146,7 +146,7 @@ func (m *memory) command(o *orders) error {
 
 // taken is a copy of a taken seat.
 type taken struct {
-	launch, pgid  int64
+	run, pgid     int64
 	inside        int64
 	before, after time.Duration
 	seat          *seatMemory
@@ -157,14 +157,14 @@ func (m *memory) read() []taken {
 	var out []taken
 	for i := range m.seats[:min(int(m.used.Load()), len(m.seats))] {
 		s := &m.seats[i]
-		t := taken{launch: s.launch.Load(), seat: s}
-		if t.launch == 0 {
+		t := taken{run: s.run.Load(), seat: s}
+		if t.run == 0 {
 			continue
 		}
 
 		t.pgid, t.inside = s.pgid.Load(), s.inside.Load()
 		t.before, t.after = time.Duration(s.before.Load()), time.Duration(s.after.Load())
-		if s.launch.Load() == t.launch { // otherwise the attempt has left the seat, and it may belong to another one
+		if s.run.Load() == t.run { // otherwise the attempt has left the seat, and it may belong to another one
 			out = append(out, t)
 		}
 	}

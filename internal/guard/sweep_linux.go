@@ -27,7 +27,7 @@ type sweeper struct {
 	known    map[int]*member // processes of earlier sweeps, by number
 	asked    map[int]bool    // groups that had a SIGTERM
 	last     []taken
-	forked   map[int64]bool           // launches of which a process was seen
+	forked   map[int64]bool           // runs of which a process was seen
 	unclear  map[int]time.Duration    // processes without an environment, and when that was first seen
 	hung     map[question]chan answer // reads of /proc that the kernel has not answered yet
 	readFile func(string) ([]byte, error)
@@ -76,7 +76,7 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 
 	running := map[int64]bool{}
 	for _, t := range seats {
-		running[t.launch] = true
+		running[t.run] = true
 	}
 
 	// Find the processes.
@@ -94,7 +94,7 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 			continue
 		}
 		if leader := all[int(t.pgid)]; leader != nil && leader.alive() && (to.kill || to.groups) {
-			t.seat.signalled.Store(t.launch)
+			t.seat.signalled.Store(t.run)
 		}
 
 		switch {
@@ -155,16 +155,16 @@ func (s *sweeper) members(
 
 	ended := map[int]bool{} // processes that ended attempts have left on purpose
 	for pid, p := range all {
-		launch, state := s.launch(p)
+		run, state := s.runOf(p)
 		if state == marked {
-			s.forked[launch] = true
+			s.forked[run] = true
 		}
 
 		switch {
 		case slices.Contains(s.spared, pid) || !p.alive():
 		case groups[p.pgrp]:
 			ours[pid] = byGroup
-		case s.known[pid] != nil && s.known[pid].start == p.start, state == marked && running[launch]:
+		case s.known[pid] != nil && s.known[pid].start == p.start, state == marked && running[run]:
 			ours[pid] = byItself
 		case state == marked:
 			ended[pid] = true
@@ -220,7 +220,7 @@ func (s *sweeper) children(all map[int]*process, seats []taken, node int) {
 		for pid, p := range all {
 			if t.inside == forking && p.ppid == node && p.pgrp == pid && p.start >= ticksOf(t.before)-slack &&
 				!others[int64(pid)] && !slices.Contains(s.spared, pid) {
-				s.forked[t.launch] = true
+				s.forked[t.run] = true
 			}
 		}
 	}
@@ -266,15 +266,15 @@ const settleTime = time.Second
 
 // The results of reading a process's environment.
 const (
-	foreign = iota // it has no launch of this session in its environment
-	marked         // it has such a launch
+	foreign = iota // it has no run of this session in its environment
+	marked         // it has such a run
 	unknown        // there is no environment yet
 	gone           // the process has just ended
 	hanging        // the kernel does not answer
 )
 
-// launch returns the launch in the environment of a process, and how the reading went.
-func (s *sweeper) launch(p *process) (int64, int) {
+// runOf returns the run in the environment of a process, and how the reading went.
+func (s *sweeper) runOf(p *process) (int64, int) {
 	if !p.alive() || p.start < s.began || p.kernel() {
 		return 0, foreign
 	}
@@ -389,7 +389,7 @@ func (s *sweeper) blindly(seats []taken, to signals) {
 	for _, t := range seats {
 		if ask := to.groups && !s.asked[int(t.pgid)]; t.pgid > 1 && (to.kill || ask) {
 			s.asked[int(t.pgid)] = true
-			t.seat.signalled.Store(t.launch)
+			t.seat.signalled.Store(t.run)
 			_ = unix.Kill(-int(t.pgid), sig)
 		}
 	}
@@ -475,8 +475,8 @@ func (s *sweeper) killCgroups(all map[int]*process, running map[int64]bool) {
 			if p == nil {
 				return false
 			}
-			launch, state := s.launch(p)
-			return state == marked && !running[launch]
+			run, state := s.runOf(p)
+			return state == marked && !running[run]
 		})
 		if len(pids) > 0 && !keep {
 			_ = writeFile(filepath.Join(dir, "cgroup.kill"), "1")

@@ -53,7 +53,7 @@ func TestParseStat(t *testing.T) {
 // its number.
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	at := taken{launch: 1, pgid: 50, before: 100 * clockTick, after: 103 * clockTick}
+	at := taken{run: 1, pgid: 50, before: 100 * clockTick, after: 103 * clockTick}
 	for name, c := range map[string]struct {
 		all  []process
 		want bool
@@ -123,7 +123,7 @@ func TestAProcessThatHangs(t *testing.T) {
 		return os.ReadFile(file)
 	}
 
-	seats := []taken{{launch: 1}, {launch: 2}}
+	seats := []taken{{run: 1}, {run: 2}}
 	for end := time.Now().Add(20 * time.Second); s.known[ours] == nil; { // it may not have executed its program yet
 		if got := s.sweep(seats, signals{}); got.clean {
 			t.Error("it is clean, and somebody is not known")
@@ -177,12 +177,12 @@ func TestBeforeTheSession(t *testing.T) {
 	}
 
 	s := newSweeper(&orders{PID: 1, Marker: "L=abc-"})
-	if launch, state := s.launch(p); state != marked || launch != 7 {
-		t.Errorf("got launch %d, state %d, want 7, marked", launch, state)
+	if run, state := s.runOf(p); state != marked || run != 7 {
+		t.Errorf("got run %d, state %d, want 7, marked", run, state)
 	}
 
 	s.began = p.start + 1
-	if _, state := s.launch(p); state != foreign {
+	if _, state := s.runOf(p); state != foreign {
 		t.Errorf("of one that is older than the session: got state %d, want foreign", state)
 	}
 }
@@ -193,19 +193,19 @@ func TestMayBegin(t *testing.T) {
 	t.Parallel()
 	const node = 40
 
-	fork := taken{launch: 1, inside: forking, before: 100 * clockTick}
+	fork := taken{run: 1, inside: forking, before: 100 * clockTick}
 	for name, c := range map[string]struct {
 		seats []taken
 		all   []process
 		want  bool
 	}{
-		"nobody is inside": {[]taken{{launch: 1, pgid: 50}}, nil, false},
+		"nobody is inside": {[]taken{{run: 1, pgid: 50}}, nil, false},
 		"about to fork":    {[]taken{fork}, nil, true},
 		"it has forked, and the child is dead": {
 			[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'Z', threads: 1}}, false,
 		},
 		"the child is another attempt's": {
-			[]taken{fork, {launch: 2, pgid: 50}},
+			[]taken{fork, {run: 2, pgid: 50}},
 			[]process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'S'}}, true,
 		},
 		"the child is older": {
@@ -214,9 +214,9 @@ func TestMayBegin(t *testing.T) {
 		"a child that leads no group": {
 			[]taken{fork}, []process{{pid: 50, ppid: node, pgrp: node, start: 101, state: 'S'}}, true,
 		},
-		"a handler": {[]taken{{launch: 1, inside: working}}, nil, true},
+		"a handler": {[]taken{{run: 1, inside: working}}, nil, true},
 		"a handler, and a child of the program's": {
-			[]taken{{launch: 1, inside: working}},
+			[]taken{{run: 1, inside: working}},
 			[]process{{pid: 50, ppid: node, pgrp: 50, start: 101, state: 'S'}}, true,
 		},
 	} {

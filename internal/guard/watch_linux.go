@@ -244,7 +244,7 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 // work when it goes on. A fork does not count once its process was seen.
 func (w *watcher) mayBegin(seats []taken) bool {
 	return slices.ContainsFunc(seats, func(t taken) bool {
-		return t.inside == working || t.inside == forking && !w.forked[t.launch]
+		return t.inside == working || t.inside == forking && !w.forked[t.run]
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -80,6 +81,13 @@ var verb = regexp.MustCompile(`%%|%[+.0-9]*[a-z]`)
 
 // Of fills in the values of a sentence.
 func (s Sentence) Of(values ...any) Text {
+	values = slices.Clone(values)
+	for i, v := range values {
+		if d, is := v.(time.Duration); is {
+			values[i] = Duration(d)
+		}
+	}
+
 	t := Text{Code: s.code, Message: fmt.Sprintf(s.format, values...) + s.advice}
 	for i, v := range s.Verbs() {
 		if i < len(values) {

@@ -84,7 +84,7 @@ func TestEndsAreNoted(t *testing.T) {
 		f.Errorf("got  %s\nwant %s", got, want)
 	}
 
-	notable := f.listed(RunFilter{Outcome: job.Failed})
+	notable := f.listed(RunFilter{Outcomes: []job.Outcome{job.Failed}})
 	if len(notable) != 1 || notable[0].ID != l[1].Run {
 		f.Errorf("failed runs: got %v", notable)
 	}

@@ -12,18 +12,17 @@ import (
 
 // RunFilter selects runs. Zero fields do not restrict.
 type RunFilter struct {
-	JobID   int64
-	App     string
-	Apps    []string // only runs in these apps; nil: all
-	Node    string
-	Outcome job.Outcome
-	Any     []job.Outcome // instead of Outcome: one of these, all unsuccessful
-	Last    bool          // only runs that are the last of their due time
-	Kind    trip.Kind
-	From    job.Micros // due at or after
-	To      job.Micros // due before
-	After   *RunPlace  // only runs after this position
-	Limit   int
+	JobID    int64
+	App      string
+	Apps     []string // only runs in these apps; nil: all
+	Node     string
+	Outcomes []job.Outcome // one of these; job.Succeeded stands alone
+	Last     bool          // only runs that are the last of their due time
+	Kind     trip.Kind
+	From     job.Micros // due at or after
+	To       job.Micros // due before
+	After    *RunPlace  // only runs after this position
+	Limit    int
 }
 
 // RunPlace is a position in a list of runs. Each list uses a subset of the fields.
@@ -197,12 +196,9 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *merge[runEntry] {
 			WHERE l.job_id = r.job_id AND l.due = r.due AND l.request > r.request)`, nil})
 	}
 
-	wanted := f.Any
-	if f.Outcome != 0 && f.Outcome != job.Succeeded {
-		wanted = []job.Outcome{f.Outcome}
-	}
-	byOutcome := wanted != nil
-	if f.Outcome == job.Succeeded {
+	succeeded := slices.Contains(f.Outcomes, job.Succeeded)
+	byOutcome := f.Outcomes != nil && !succeeded
+	if succeeded {
 		left = append(left, Condition{"r.outcome = 'succeeded'", nil})
 	}
 
@@ -213,7 +209,7 @@ func runList(r sql.Reader, f RunFilter, apps []int32) *merge[runEntry] {
 
 	add := func(s runSource, where string) { l.all = append(l.all, s.indexRange(f, where, left)) }
 	addEach := func(s runSource, where string) {
-		for _, o := range wanted {
+		for _, o := range f.Outcomes {
 			add(s, fmt.Sprintf("%s AND n.outcome = '%s'", where, o))
 		}
 	}

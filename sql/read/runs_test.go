@@ -37,18 +37,30 @@ var runFilters = []struct {
 		"a time of a job", RunFilter{JobID: 2, From: epoch + 2_000_000, To: epoch + 9_000_000},
 		"job_id = 2 AND due >= @e + 2000000 AND due < @e + 9000000", 320,
 	},
-	{"what failed", RunFilter{Outcome: job.Failed}, "outcome = 'failed'", 320},
-	{"what was skipped", RunFilter{Outcome: job.Skipped}, "outcome = 'skipped'", 380},
+	{"what failed", RunFilter{Outcomes: []job.Outcome{job.Failed}}, "outcome = 'failed'", 320},
 	{
-		"what was skipped of an app", RunFilter{App: "app-11", Outcome: job.Skipped},
+		"what did not succeed", RunFilter{Outcomes: job.Unsuccessful()},
+		"outcome IN ('failed', 'timed_out', 'killed', 'lost')", 620,
+	},
+	{
+		"what did not succeed of an app", RunFilter{App: "app-11", Outcomes: job.Unsuccessful()},
+		"app_id = 11 AND outcome IN ('failed', 'timed_out', 'killed', 'lost')", 620,
+	},
+	{
+		"what did not succeed of a job", RunFilter{JobID: 50, Outcomes: job.Unsuccessful()},
+		"job_id = 50 AND outcome IN ('failed', 'timed_out', 'killed', 'lost')", 620,
+	},
+	{"what was skipped", RunFilter{Outcomes: []job.Outcome{job.Skipped}}, "outcome = 'skipped'", 380},
+	{
+		"what was skipped of an app", RunFilter{App: "app-11", Outcomes: []job.Outcome{job.Skipped}},
 		"app_id = 11 AND outcome = 'skipped'", 750,
 	},
 	{
-		"what was skipped of a job", RunFilter{JobID: 50, Outcome: job.Skipped},
+		"what was skipped of a job", RunFilter{JobID: 50, Outcomes: []job.Outcome{job.Skipped}},
 		"job_id = 50 AND outcome = 'skipped'", 380,
 	},
 	{
-		"what succeeded of a job", RunFilter{JobID: 2, Outcome: job.Succeeded},
+		"what succeeded of a job", RunFilter{JobID: 2, Outcomes: []job.Outcome{job.Succeeded}},
 		"job_id = 2 AND outcome = 'succeeded'", 440,
 	},
 	{"a node", RunFilter{Node: "node-2"}, "session = 2", 600},
@@ -107,7 +119,7 @@ func TestRunListOrder(t *testing.T) {
 	f.runs(100, 1000)
 	f.exec("UPDATE run SET due_now = due DIV 20000 * 20000") // many have the same time
 	for i, filter := range []RunFilter{{}, {App: "app-3"}, {Apps: []string{"app-3", "app-4", "app-5"}}, {JobID: 2},
-		{Outcome: job.Skipped}} {
+		{Outcomes: []job.Outcome{job.Skipped}}} {
 		want := f.listed(filter)
 		at := func(r *Run) job.Micros { return r.Due }
 		if i == 0 {

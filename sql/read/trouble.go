@@ -149,5 +149,5 @@ func (db *DB) oldBackup(ctx context.Context, now job.Micros) ([]Trouble, error) 
 	}
 	return []Trouble{{job.AlertBackupOld, "backup", "", fmt.Sprintf(
 		"the last backup was made at %s, and the next one was expected within %s",
-		b.At.Time().Format(time.RFC3339), b.Within)}}, nil
+		b.At.Time().Format(time.RFC3339), job.Duration(b.Within))}}, nil
 }
