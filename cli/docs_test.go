@@ -15,6 +15,7 @@ import (
 
 var pages = []string{
 	"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md",
+	"programs.md",
 }
 
 // TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in order, on
@@ -172,4 +173,49 @@ func TestPagesShowProgramsThatCompile(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestPageOfPrograms makes a module of its own as docs/programs.md says, with the program of that
+// page, and builds it.
+func TestPageOfPrograms(t *testing.T) {
+	t.Parallel()
+
+	module, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(module, filepath.Join(dir, "go-crontab")); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(dir, "mine")
+	if err := os.Mkdir(mine, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, mine, "go.mod", "module mine\n\ngo 1.26\n")
+
+	in := func(script string) {
+		t.Helper()
+		cmd := exec.Command("bash", "-ec", script)
+		cmd.Dir, cmd.Env = mine, append(os.Environ(), "GOFLAGS=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+	}
+
+	// The program comes first, so that `go mod tidy` sees what it imports.
+	commands := ""
+	for _, it := range docpage.Read(t, "../docs/programs.md") {
+		switch {
+		case it.Block == "go":
+			write(t, mine, "main.go", it.Text)
+		case it.Block == "sh" && strings.Contains(it.Text, "-replace"):
+			commands = it.Text
+		}
+	}
+	if commands == "" {
+		t.Fatal("the page shows no command with -replace")
+	}
+	in(commands)
+	in("go build -o /dev/null .")
 }

@@ -6,5 +6,6 @@ import "github.com/spf13/cobra"
 func fileCommands(c *console) []*cobra.Command {
 	return []*cobra.Command{
 		applyCommand(c), exportCommand(c), importCommand(c), cronCommand(c), schemaCommand(c), contextCommand(c),
+		mockCommand(c), mcpCommand(c),
 	}
 }

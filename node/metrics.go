@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go-crontab/execute"
 	"go-crontab/internal/metric"
@@ -22,6 +23,8 @@ func (n *Node) newMetrics() {
 		metric.Pool{Name: "pulse", Meter: n.pulse.Meter()},
 	)
 
+	var jobs int64
+	var counted time.Time
 	n.metrics.Cluster(func(ctx context.Context) (metric.Amounts, error) {
 		now := n.clock.Now()
 		if now == 0 {
@@ -31,12 +34,21 @@ func (n *Node) newMetrics() {
 		if err != nil {
 			return metric.Amounts{}, err
 		}
+
+		// A million jobs take a second.
+		if time.Since(counted) > time.Minute {
+			if jobs, err = n.reads().ActiveJobs(ctx); err != nil {
+				return metric.Amounts{}, err
+			}
+			counted = time.Now()
+		}
+
 		found, err := n.reads().Troubles(ctx, now)
 		troubles := map[job.AlertEvent]int{}
 		for _, t := range found {
 			troubles[t.Event]++
 		}
-		return metric.Amounts{Amounts: a, Troubles: troubles}, err
+		return metric.Amounts{Amounts: a, Jobs: jobs, Troubles: troubles}, err
 	})
 }
 

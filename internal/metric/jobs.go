@@ -15,6 +15,40 @@ const JobLabel = "metrics"
 // there is no room. Its app is "", which no real app is called.
 const Others = "other"
 
+// mostApps bounds the apps with series of their own, those whose runs ended first on the node. The
+// others count together in the app "".
+const mostApps = 100
+
+// apps counts the runs of each app.
+type apps struct {
+	runs *prometheus.CounterVec
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newApps() *apps {
+	return &apps{
+		seen: map[string]bool{},
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "app_runs_ended_total",
+			Help: "Runs of an app that ended on this node, by outcome.",
+		}, []string{"app", "outcome"}),
+	}
+}
+
+func (a *apps) ended(app string, o job.Outcome) {
+	a.mu.Lock()
+	if !a.seen[app] && len(a.seen) >= mostApps {
+		app = ""
+	} else {
+		a.seen[app] = true
+	}
+	a.mu.Unlock()
+
+	a.runs.WithLabelValues(app, o.String()).Inc()
+}
+
 // jobs holds the series of single jobs.
 type jobs struct {
 	most int

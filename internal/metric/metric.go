@@ -28,6 +28,7 @@ type Metrics struct {
 	limited        map[job.Limit]prometheus.Counter
 	requests       *prometheus.CounterVec
 	requestTime    prometheus.Histogram
+	apps           *apps
 	jobs           *jobs
 }
 
@@ -98,7 +99,7 @@ func New(node, version string, mostJobs int) *Metrics {
 	m.requestTime = histogram("api_request_duration_seconds", "How long API requests took, without streams.",
 		requestBounds, nil)
 
-	m.jobs = newJobs(mostJobs)
+	m.apps, m.jobs = newApps(), newJobs(mostJobs)
 	logDropped := prometheus.NewCounterFunc(
 		prometheus.CounterOpts{
 			Name: prefix + "log_lines_dropped_total",
@@ -108,7 +109,7 @@ func New(node, version string, mostJobs int) *Metrics {
 	)
 
 	m.own.MustRegister(info, m.lateness, m.runTime, m.notSpawned, m.sessionsLost, m.auditLogErrors, m.requests,
-		m.requestTime, logDropped)
+		m.requestTime, logDropped, m.apps.runs)
 	m.jobs.register(m.own)
 	m.process.MustRegister(
 		collectors.NewGoCollector(),
@@ -135,6 +136,7 @@ func (m *Metrics) Began(late time.Duration) { m.lateness.Observe(late.Seconds())
 func (m *Metrics) Ended(spec *job.Spec, r *job.Run) {
 	took := r.Ended.Sub(r.Started).Seconds()
 	m.runTime.Observe(took)
+	m.apps.ended(spec.App, r.Outcome)
 	if _, asks := spec.Labels[JobLabel]; asks {
 		m.jobs.ended(spec.App, spec.Name, r.Outcome, took, r.Ended)
 	}

@@ -220,6 +220,7 @@ func (m *Metrics) Pools(p ...Pool) { m.own.MustRegister(pools(p)) }
 // Amounts is the state of the cluster at the moment of a scrape.
 type Amounts struct {
 	read.Amounts
+	Jobs     int64                  // jobs with a next due time
 	Troubles map[job.AlertEvent]int // number of troubles, by the event that alerts about them
 }
 
@@ -247,6 +248,8 @@ var (
 			"counted to 10,000.")
 	executing = desc("cluster_executing_tasks",
 		"Started runs of the cluster; counted to 10,000.")
+	active = desc("cluster_active_jobs",
+		"Jobs with a next due time, counted once a minute.")
 	troubles = desc("cluster_troubles",
 		"Troubles of the cluster that need a person, by the event that alerts about them.", "event")
 	readable = desc("cluster_readable",
@@ -254,7 +257,7 @@ var (
 )
 
 func (c *cluster) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{backlog, waiting, executing, troubles, readable} {
+	for _, d := range []*prometheus.Desc{backlog, waiting, executing, active, troubles, readable} {
 		ch <- d
 	}
 }
@@ -270,6 +273,7 @@ func (c *cluster) Collect(ch chan<- prometheus.Metric) {
 		set(backlog, float64(a.Backlog))
 		set(waiting, float64(a.Waiting))
 		set(executing, float64(a.Executing))
+		set(active, float64(a.Jobs))
 		for _, event := range job.AlertTroubles() {
 			n := float64(a.Troubles[event])
 			ch <- prometheus.MustNewConstMetric(troubles, prometheus.GaugeValue, n, string(event))

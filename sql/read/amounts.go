@@ -57,6 +57,25 @@ func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, er
 	}, nil
 }
 
+// ActiveJobs counts the jobs with a next due time.
+func (db *DB) ActiveJobs(ctx context.Context) (int64, error) {
+	const query = `
+		SELECT COUNT(*)
+		FROM job FORCE INDEX (claim)
+		WHERE next_due IS NOT NULL`
+
+	scan := func(rows *sql.Rows) (n int64, err error) {
+		err = rows.Scan(&n)
+		return n, err
+	}
+
+	found, err := sql.Select(db.Reader(ctx), "count active jobs", scan, query)
+	if err != nil {
+		return 0, err
+	}
+	return found[0], nil
+}
+
 // Attempt is an executing run. DueNow is the time at which it was to begin.
 type Attempt struct {
 	Run     int64
