@@ -55,6 +55,7 @@ type Starter struct {
 	pace  *pace
 	room  *room
 	aside *aside
+	order *order
 	skips *skipLog
 	busy  int // consecutive looks in which a locked row kept an overdue run from being judged
 }
@@ -66,6 +67,7 @@ func NewStarter(cfg StarterConfig) *Starter {
 		pace:          new(pace),
 		room:          new(room),
 		aside:         new(aside),
+		order:         new(order),
 		skips:         newSkipLog(cfg.Log),
 	}
 }
@@ -135,7 +137,10 @@ func (s *Starter) decide(
 		limits: s.Limits.allowances(now),
 		late:   s.lateOnes(ctx, runs, now),
 		lost:   s.homelessOnes(ctx, runs, stops, now),
+
+		waiting: s.order.now(now),
 	}
+	var heldFor []trip.Unbegun
 
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
@@ -145,6 +150,7 @@ func (s *Starter) decide(
 				return err
 			}
 			verdicts = judge(runs, scene)
+			heldFor = scene.heldFor()
 			if err := takeOver(tx, s.Session.Number(), verdicts, holders); err != nil {
 				return err
 			}
@@ -161,6 +167,7 @@ func (s *Starter) decide(
 		Sets: func() { s.apply(verdicts, now, window) },
 	})
 	if err == nil {
+		s.order.note(heldFor, now)
 		s.signalOthers(woken, verdicts)
 		s.skips.noteRefusals(verdicts, s.Definitions)
 	}
