@@ -16,7 +16,8 @@ import (
 
 // Executing is the set of executing runs of this session.
 type Executing interface {
-	Free() int // the number of runs that may still start
+	Free() int      // the number of runs that may still start
+	TooLate() int64 // the number of runs that were started and not spawned in time, since the set was made
 	Add([]job.Started)
 }
 
@@ -52,12 +53,13 @@ type StarterConfig struct {
 type Starter struct {
 	StarterConfig
 
-	pace  *pace
-	room  *room
-	aside *aside
-	order *order
-	skips *skipLog
-	busy  int // consecutive looks in which a locked row kept an overdue run from being judged
+	pace    *pace
+	room    *room
+	portion *portion
+	aside   *aside
+	order   *order
+	skips   *skipLog
+	busy    int // consecutive looks in which a locked row kept an overdue run from being judged
 }
 
 // NewStarter returns a starter. The caller runs it.
@@ -66,6 +68,7 @@ func NewStarter(cfg StarterConfig) *Starter {
 		StarterConfig: cfg,
 		pace:          new(pace),
 		room:          new(room),
+		portion:       new(portion),
 		aside:         new(aside),
 		order:         new(order),
 		skips:         newSkipLog(cfg.Log),
@@ -207,6 +210,7 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 		s.Prepared.Drop(v.run.Launch)
 	}
 
+	s.portion.took(len(started))
 	s.Executing.Add(started)
 	s.Limits.took(verdicts, now)
 }
