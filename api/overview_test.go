@@ -8,10 +8,14 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go-crontab/internal/auth"
+	"go-crontab/sql"
+	"go-crontab/sql/read"
+	"go-crontab/test/faultproxy"
 )
 
 // ranNow runs a job by hand n times, one run after the other, and returns its runs.
@@ -155,6 +159,45 @@ func (s *site) rerunAll(id string, failed []object) {
 	}
 	if none.text("started") != "0" || got != "no_such_run run_followed run_did_not_fail " {
 		t.Errorf("got %v, then %q", none, got)
+	}
+}
+
+// TestSlotsReadCalendarsOnce: one request reads all calendars at once, however many definitions name
+// them.
+func TestSlotsReadCalendarsOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, name := range []string{"c", "d"} {
+		s.call("PUT", "/api/v1/calendars/"+name, object{"exclude_weekdays": []string{"sun"}}).want(201)
+	}
+	for _, job := range []string{"a", "b"} {
+		o := s.create(job, object{"schedule": "0 * * * *", "calendars": []string{"c"}})
+		s.call("PUT", "/api/v1/jobs/"+o.text("id"), object{"name": job, "schedule": "30 * * * *", "command": "true",
+			"calendars": []string{"c", "d"}}).want(200)
+	}
+
+	proxy := faultproxy.Before(t, s.dsn)
+	reads, err := sql.Open(proxy.DSN(s.dsn), sql.DefaultTimeouts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reads.Close() })
+	s.cfg.DB = &read.DB{DB: reads}
+	s.serve()
+	var times atomic.Int64
+	proxy.OnCommand(func(c faultproxy.Command) {
+		if c.IsStatement() && strings.Contains(c.SQL, "FROM calendar WHERE name IN") {
+			times.Add(1)
+		}
+	})
+
+	from := url.QueryEscape(s.node.Now().Add(-time.Hour).Format(time.RFC3339))
+	items := s.call("GET", "/api/v1/stats/slots?from="+from, nil).want(200).object().items("items")
+	if len(items) != 2 || items[0].text("total") == "0" {
+		t.Errorf("got %v, want two jobs with due times", items)
+	}
+	if n := times.Load(); n != 1 {
+		t.Errorf("calendars were read %d times, want once", n)
 	}
 }
 

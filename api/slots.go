@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -152,6 +153,9 @@ func (s *Server) strips(ctx context.Context, jobs []read.Job, x *slotRange) ([]*
 			return nil, err
 		}
 	}
+	if err := s.readCalendars(ctx, all); err != nil {
+		return nil, err
+	}
 
 	compute := func(do func(*strip)) error {
 		err := work.Turn(func() error {
@@ -220,16 +224,33 @@ func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) (out []r
 		cut = len(versions) == slotVersions && to.After(x.from) && versions[slotVersions-1].Version > 1
 	}
 
-	for i := range out {
-		names := out[i].spec.Calendars
-		if len(names) == 0 {
-			continue
-		}
-		if out[i].calendars, err = trip.CalendarsNamed(s.cfg.DB.Reader(ctx), names); err != nil {
-			return nil, false, err
+	return out, cut, nil
+}
+
+// readCalendars reads the calendars of all definitions at once.
+func (s *Server) readCalendars(ctx context.Context, all []*strip) error {
+	named := map[string]bool{}
+	for _, t := range all {
+		for i := range t.reigns {
+			for _, name := range t.reigns[i].spec.Calendars {
+				named[name] = true
+			}
 		}
 	}
-	return out, cut, nil
+
+	found, err := trip.ReadCalendars(s.cfg.DB.Reader(ctx), slices.Sorted(maps.Keys(named)))
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		for i := range t.reigns {
+			r := &t.reigns[i]
+			if r.calendars, err = found.Of(r.spec.Calendars); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // compile compiles the definitions. A definition that cannot be planned has no due times.

@@ -248,11 +248,15 @@ func (x *Executing) forget(a *entry) {
 		"run", a.Launch, "job", a.Spec.FullName(), "due", a.Due,
 		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.Guard.Alive())
 
+	slow := x.holds() // with its lease and guard, the node was only too slow
 	x.mu.Lock()
 	if x.byRun[a.Run] == a {
 		delete(x.byRun, a.Run)
 	}
 	x.calls -= a.call()
+	if slow {
+		x.late++
+	}
 	x.mu.Unlock()
 
 	x.Recorder.NotSpawned()

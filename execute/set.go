@@ -20,6 +20,7 @@ type Set struct {
 	over  int           // ended attempts in byRun whose outcome is not written yet
 	calls int           // HTTP requests in byRun that have not ended
 	busy  int           // attempts under way
+	late  int64         // attempts that were dropped because their spawn windows had passed
 	idle  chan struct{} // closed when busy becomes 0; nil without a waiter
 }
 
@@ -48,6 +49,13 @@ func (x *Set) Has(l job.Launch) bool {
 	defer x.mu.Unlock()
 	a := x.byRun[l.Run]
 	return a != nil && a.Launch == l
+}
+
+// TooLate returns the number of attempts that the set has dropped because they were not spawned in time.
+func (x *Set) TooLate() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.late
 }
 
 // Len returns the number of attempts in the set.

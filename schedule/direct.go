@@ -31,7 +31,7 @@ func (s *Starter) newDirect(plans []plan, runs [][]trip.Run, now job.Micros) *di
 	stops, _ := s.Stops.now()
 	d := &direct{
 		starter: s,
-		around:  surroundings{labels: s.Labels, stops: stops, limits: s.Limits.allowances(now)},
+		around:  surroundings{labels: s.Labels, stops: stops, limits: s.Limits.allowances(now), waiting: s.order.now(now)},
 		window:  s.window(),
 		ripe:    map[int64]bool{},
 	}
@@ -97,6 +97,9 @@ func (d *direct) decide(
 		return nil, err
 	}
 	if err := s.readLines(tx); err != nil {
+		return nil, err
+	}
+	if err := s.readUnbegun(tx, ripe); err != nil {
 		return nil, err
 	}
 

@@ -5,9 +5,11 @@
 //	start.go    takes the due runs from that set, and makes one transaction of them:
 //	scene.go      reads, in lock order, everything that the verdicts need
 //	judge.go      gives each run a verdict, by pure policies; more in overlap.go, slot.go and stops.go
+//	order.go      holds late runs while an earlier due time of their job has not begun
 //	write.go      writes the verdicts, and wakes the runs that come next
 //	overdue.go  starts idle runs that are due, and prepared runs that their owner did not start in time
 //	homeless.go ends runs that no living node may run, once it is too late for them
+//	room.go     counts slots for parallel starts; portion.go starts less on a node that is too slow
 //	idle.go     prepares idle runs ahead of time
 //	stops.go    knows the pauses and disabled handlers that concern many jobs
 //

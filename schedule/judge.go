@@ -44,6 +44,7 @@ type verdict struct {
 	replaces   bool        // for wait: the run with the turn must be killed
 	supersedes []trip.Held // runs that have not begun and never will, because this run replaces them
 	alone      bool        // for start: the job is no longer crowded
+	behind     bool        // for hold: an earlier due time of the job has not begun
 	passes     bool        // the run had the turn or a slot and does not use it, so the next run must be woken
 }
 
@@ -65,6 +66,7 @@ var policies = []policy{
 	elsewhere,
 	startDeadline,
 	misfire,
+	inOrder,
 	overlap,
 	slot,
 }
@@ -113,6 +115,7 @@ func (j *jobScene) follow(v *verdict) {
 	r := &v.run
 	had := j.gone || j.Running == r.Launch.Run
 	woke := j.group != nil && j.group.Group != nil && j.group.woke(r)
+	j.passed(v)
 	switch v.action {
 	case start:
 		j.started(v)

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,5 +89,58 @@ func TestChangesOfPeopleRunAgain(t *testing.T) {
 				return proxy, func() (any, error) { return changesToRefuse[name](p, busy, paused) }
 			})
 		})
+	}
+}
+
+// TestARerunWritesTheRunAgain: where several servers take writes, they compare written rows. So a
+// rerun changes the row of the run that it repeats, whatever stands there. A transaction that has
+// read the row before, as a second rerun on another member has, is refused.
+func TestARerunWritesTheRunAgain(t *testing.T) {
+	c := newCluster(t)
+	p, m := c.person(c.dsn), c.member(1, c.dsn)
+	p.creates(ofEvery("j", 4))
+	m.claims(0)
+	c.want("started", m.starts(4), "j@4")
+	c.finishAll("failed")
+
+	for _, before := range []string{"0", "1"} {
+		failed := p.failed()
+		slices.SortFunc(failed, func(a, b edit.Past) int { return cmp.Compare(b.Run, a.Run) }) // the latest first
+		c.exec("UPDATE run SET awaited = ? WHERE id = ?", before, failed[0].Run)
+
+		other, err := c.db.Raw().Conn(c.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		exec := func(statement string, args ...any) error {
+			_, err := other.ExecContext(c.Context(), statement, args...)
+			return err
+		}
+		// The nearest to a second member that one server offers: MariaDB refuses to lock a row that has
+		// changed since the transaction began.
+		compares := exec("SET SESSION innodb_snapshot_isolation = ON, transaction_isolation = 'REPEATABLE-READ'") == nil ||
+			exec("SET SESSION innodb_snapshot_isolation = ON, tx_isolation = 'REPEATABLE-READ'") == nil
+		if err := exec("START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
+			t.Fatal(err)
+		}
+
+		asked, err := p.at(9).Rerun(p.ctx, failed[:1], func(edit.Asked) {})
+		if err != nil || asked.Done[0].Err != nil {
+			t.Fatalf("got %+v, %v", asked.Done, err)
+		}
+		if got := c.rows("SELECT awaited FROM run WHERE id = ?", failed[0].Run); got[0] == before {
+			t.Errorf("the row is as it was, awaited = %s", before)
+		}
+		err = exec("UPDATE run SET hash = hash WHERE id = ?", failed[0].Run)
+		if compares && err == nil {
+			t.Error("a second member would not notice the first rerun")
+		}
+		if err := exec("ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+
+		c.want("the rerun", m.takesOverdue(9.5), "j@4")
+		c.finishAll("failed")
 	}
 }

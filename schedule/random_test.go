@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/schedule/edit"
+	"go-crontab/sql"
 	"go-crontab/sql/trip"
 )
 
@@ -188,6 +189,20 @@ func (x *chaos) finishSome(share float64) {
 			x.exec("UPDATE run SET state = 'ended', owner = -2, outcome = 'succeeded', final = 1, ended = ? WHERE id = ?", int64(x.now), id)
 		}
 	}
+
+	// With misfire policy all, due times wait for the run of their job.
+	var jobs []int64
+	for _, text := range x.rows("SELECT DISTINCT job_id FROM run WHERE state = 'waiting' ORDER BY job_id") {
+		id, _ := strconv.ParseInt(text, 10, 64)
+		jobs = append(jobs, id)
+	}
+	x.check1(x.db.Tx(x.Context(), func(tx *sql.Tx) error {
+		if _, err := trip.LockJobs(tx, jobs); err != nil {
+			return err
+		}
+		_, err := trip.WakeJobs(tx, jobs, nil, x.now)
+		return err
+	}))
 }
 
 func (x *chaos) change() {
@@ -266,7 +281,7 @@ func (x *chaos) remove(s *soul) {
 // again.
 func (x *chaos) finale() {
 	work := func() {
-		for range 12 {
+		for range 30 {
 			x.tick(700 * time.Millisecond)
 			for _, m := range x.members {
 				x.claim(m)

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"sync"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql/trip"
@@ -17,6 +18,7 @@ type room struct {
 
 // reserve takes room for up to n runs, and returns the room that it got.
 func (s *Starter) reserve(n int) int {
+	n = min(n, s.portion.left(time.Now(), s.Executing.TooLate()))
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	got := max(0, min(n*job.CallsPerSlot, s.Executing.Free()*job.CallsPerSlot-s.room.reserved))

@@ -27,6 +27,8 @@ type surroundings struct {
 	limits *allowances
 	late   map[lateRun]bool // the misfired runs that may still start
 	lost   map[lateRun]bool // runs that must end because no living node may run them
+
+	waiting waiting // earlier due times that late runs wait for
 }
 
 // jobScene is the part of the scene for one job.
@@ -48,6 +50,9 @@ type jobScene struct {
 	allowance *allowance            // of its app; nil: the app has no limits
 
 	backfills map[int64]trip.BackfillState // by id
+
+	unbegun []trip.Unbegun // due times that have not begun, the earliest first; only for late runs, see order.go
+	behind  bool           // a run is held for them
 }
 
 // groupScene is the part of the scene for one group.
@@ -74,6 +79,10 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 		return nil, err
 	}
 	if err := s.readLines(tx); err != nil {
+		return nil, err
+	}
+
+	if err := s.readUnbegun(tx, runs); err != nil {
 		return nil, err
 	}
 

@@ -16,7 +16,8 @@ import (
 
 // Executing is the set of executing runs of this session.
 type Executing interface {
-	Free() int // the number of runs that may still start
+	Free() int      // the number of runs that may still start
+	TooLate() int64 // the number of runs that were started and not spawned in time, since the set was made
 	Add([]job.Started)
 }
 
@@ -52,11 +53,13 @@ type StarterConfig struct {
 type Starter struct {
 	StarterConfig
 
-	pace  *pace
-	room  *room
-	aside *aside
-	skips *skipLog
-	busy  int // consecutive looks in which a locked row kept an overdue run from being judged
+	pace    *pace
+	room    *room
+	portion *portion
+	aside   *aside
+	order   *order
+	skips   *skipLog
+	busy    int // consecutive looks in which a locked row kept an overdue run from being judged
 }
 
 // NewStarter returns a starter. The caller runs it.
@@ -65,7 +68,9 @@ func NewStarter(cfg StarterConfig) *Starter {
 		StarterConfig: cfg,
 		pace:          new(pace),
 		room:          new(room),
+		portion:       new(portion),
 		aside:         new(aside),
+		order:         new(order),
 		skips:         newSkipLog(cfg.Log),
 	}
 }
@@ -135,7 +140,10 @@ func (s *Starter) decide(
 		limits: s.Limits.allowances(now),
 		late:   s.lateOnes(ctx, runs, now),
 		lost:   s.homelessOnes(ctx, runs, stops, now),
+
+		waiting: s.order.now(now),
 	}
+	var heldFor []trip.Unbegun
 
 	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "start",
@@ -145,6 +153,7 @@ func (s *Starter) decide(
 				return err
 			}
 			verdicts = judge(runs, scene)
+			heldFor = scene.heldFor()
 			if err := takeOver(tx, s.Session.Number(), verdicts, holders); err != nil {
 				return err
 			}
@@ -161,6 +170,7 @@ func (s *Starter) decide(
 		Sets: func() { s.apply(verdicts, now, window) },
 	})
 	if err == nil {
+		s.order.note(heldFor, now)
 		s.signalOthers(woken, verdicts)
 		s.skips.noteRefusals(verdicts, s.Definitions)
 	}
@@ -200,6 +210,7 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 		s.Prepared.Drop(v.run.Launch)
 	}
 
+	s.portion.took(len(started))
 	s.Executing.Add(started)
 	s.Limits.took(verdicts, now)
 }

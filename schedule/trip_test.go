@@ -83,6 +83,8 @@ func (x *executing) Add(s []job.Started) {
 	x.started = append(x.started, s...)
 }
 
+func (x *executing) TooLate() int64 { return 0 }
+
 // Written does nothing.
 func (x *executing) Written([]trip.Launch) {}
 

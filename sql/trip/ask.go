@@ -1,6 +1,7 @@
 package trip
 
 import (
+	"maps"
 	"slices"
 
 	"go-crontab/sql"
@@ -47,7 +48,8 @@ func Kill(tx *sql.Tx, l Launch) (bool, error) {
 }
 
 // LockLastRuns locks ended runs, and returns the runs that are the last of their due time. Another
-// rerun of these due times on the same server waits until this transaction ends.
+// rerun of these due times on the same server waits until this transaction ends. On another member
+// of a cluster with several writers it conflicts with this one, because both write these rows.
 func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 	out := make(map[int64]bool, len(runs))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(runs)), atOnce) {
@@ -70,12 +72,26 @@ func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for id := range last {
-			out[id] = true
-		}
+		maps.Copy(out, last)
 	}
 
-	return out, nil
+	return out, touch(tx, slices.Sorted(maps.Keys(out)))
+}
+
+// touch writes the rows of ended runs. The column is without a meaning once a run has ended. Its
+// value must change: a server does not write a row that stays the same.
+func touch(tx *sql.Tx, ended []int64) error {
+	for part := range slices.Chunk(ended, atOnce) {
+		change := `
+			UPDATE run FORCE INDEX (PRIMARY)
+			SET awaited = 1 - awaited
+			WHERE state = 'ended' AND id IN ` + list(slices.Values(part))
+		n, err := tx.Exec("touch ended runs", change)
+		if err := expect("touch ended runs", n, len(part), err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // LastRuns returns the runs that are the last of their due time. It takes at most atOnce runs.

@@ -137,12 +137,23 @@ func pick(found map[string]knownCalendar, names []string) (list []*job.Calendar,
 
 // CalendarsNamed reads the named calendars that exist.
 func CalendarsNamed(r sql.Reader, names []string) ([]*job.Calendar, error) {
-	found, err := calendarsNamed(r, names)
+	found, err := ReadCalendars(r, names)
 	if err != nil {
 		return nil, err
 	}
-	return pick(found, names)
+	return found.Of(names)
 }
+
+// CalendarSet holds calendars that were read at once for several definitions.
+type CalendarSet map[string]knownCalendar
+
+// ReadCalendars reads the named calendars that exist.
+func ReadCalendars(r sql.Reader, names []string) (CalendarSet, error) {
+	return calendarsNamed(r, names)
+}
+
+// Of returns the calendars that one definition names, and an error if a calendar cannot be read.
+func (s CalendarSet) Of(names []string) ([]*job.Calendar, error) { return pick(s, names) }
 
 const calendarColumns = "id, name, version, spec, digest, created, updated"
 

@@ -66,7 +66,8 @@ type noop struct {
 
 const slots = 4000
 
-func (x *noop) Free() int { return slots - int(x.taken.Load()) }
+func (x *noop) Free() int      { return slots - int(x.taken.Load()) }
+func (x *noop) TooLate() int64 { return 0 }
 
 // Written gives the slots of runs back.
 func (x *noop) Written(launches []job.Launch) {

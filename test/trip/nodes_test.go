@@ -58,6 +58,7 @@ func (n *node) Fresh() bool                { return true }
 func (n *node) Share() (int, int)          { return n.share, n.of }
 func (n *node) Mint(k int) int64           { return int64(n.number)<<32 | (n.last.Add(int64(k)) - int64(k)) }
 func (n *node) Free() int                  { return 200 - int(n.taken.Load()) }
+func (n *node) TooLate() int64             { return 0 }
 
 // Add executes runs: each succeeds at once.
 func (n *node) Add(started []job.Started) {
