@@ -200,7 +200,7 @@ func TestWorkOfImports(t *testing.T) {
 		strings.Repeat(
 			"BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:19710101\r\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\nEND:VEVENT\r\n", 400) + "END:VCALENDAR\r\n"
 	w := NewWork(t.Context(), DefiningWork)
-	_, err := ParseICSWithin(w, []byte(text), workNow, "")
+	_, err := ParseICS(w, []byte(text), workNow, "")
 	if err == nil || !strings.Contains(err.Error(), "recurring events have too many days") ||
 		w.Spent() > DefiningWork+1 {
 		t.Errorf("got %v after %d units", err, w.Spent())
