@@ -104,6 +104,7 @@ var private = sync.OnceValues(func() (string, error) {
 		// file for each table, a schema of ours is made in half the time.
 		Extra: []string{
 			"--innodb-doublewrite=OFF", "--loose-innodb-flush-method=nosync", "--innodb-file-per-table=OFF",
+			"--loose-sync-frm=OFF",
 		},
 	})
 	if err != nil {
