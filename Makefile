@@ -50,10 +50,10 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 	@$(MAKE) --no-print-directory build
 	bin/go-crontab dev
 
-# Most tests wait, for due times or for the end of a session, so more packages are tested at once than there are
-# processors. Packages that take long begin first.
+# Most tests wait, for due times or for the end of a session, so more packages are tested at once than two processors
+# would be given. Packages that take long begin first. lint has run go vet already.
 LONG_FIRST = ./node ./cli ./api ./schedule
-TESTS      = -p 4 -parallel 4 -timeout 25m $(TESTFLAGS) $(LONG_FIRST) ./...
+TESTS      = -vet=off -p 3 -parallel 4 -timeout 25m $(TESTFLAGS) $(LONG_FIRST) ./...
 
 test: deps lint ## Lint, and run the tests of all packages, without the longest (TESTFLAGS='-run X -v')
 	$(GO) test -short $(TESTS)
