@@ -50,13 +50,14 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 	@$(MAKE) --no-print-directory build
 	bin/go-crontab dev
 
-# Most tests wait, for due times or for the end of a session, so more packages are tested at once than two processors
-# would be given. Packages that take long begin first. lint has run go vet already.
+# Packages that take long begin first. lint has run go vet already.
 LONG_FIRST = ./node ./cli ./api ./schedule
-TESTS      = -vet=off -p 3 -parallel 4 -timeout 25m $(TESTFLAGS) $(LONG_FIRST) ./...
+TESTS      = -vet=off -parallel 4 -timeout 25m $(TESTFLAGS) $(LONG_FIRST) ./...
 
+# Most tests wait, for due times or for the end of a session, so one package more than there are processors is tested at
+# a time.
 test: deps lint ## Lint, and run the tests of all packages, without the longest (TESTFLAGS='-run X -v')
-	$(GO) test -short $(TESTS)
+	$(GO) test -short -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(TESTS)
 
 # tools/release reads the Dockerfile, the compose file, the manifests, the unit and the packages against what serve takes.
 check: deps lint ## What CI runs: lint, all tests with the race detector, some faults, deploy/, known vulnerabilities
