@@ -7,7 +7,7 @@ TESTFLAGS  ?=
 FUZZTIME   ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: release release-test vulncheck help deps page page-types page-test screenshots build run test test-mysql lint fmt bench bench-page bench-peers bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
+.PHONY: release release-test vulncheck help deps page page-types page-test screenshots build run test check test-mysql lint fmt bench bench-page bench-peers bench-compare bench-baseline bench-go fuzz poison faults soak search clean test-galera test-group-replication
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,9 +50,18 @@ run: ## Build, then run a cluster with its own database and web page (bin/go-cro
 	@$(MAKE) --no-print-directory build
 	bin/go-crontab dev
 
+# Packages that take long begin first. lint has run go vet already.
+LONG_FIRST = ./node ./cli ./api ./schedule
+TESTS      = -vet=off -parallel 4 -timeout 25m $(TESTFLAGS) $(LONG_FIRST) ./...
+
+# Most tests wait, for due times or for the end of a session, so one package more than there are processors is tested at
+# a time.
+test: deps lint ## Lint, and run the tests of all packages, without the longest (TESTFLAGS='-run X -v')
+	$(GO) test -short -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(TESTS)
+
 # tools/release reads the Dockerfile, the compose file, the manifests, the unit and the packages against what serve takes.
-test: deps lint ## Lint, run all tests with the race detector and some faults, check deploy/ and for vulnerabilities (TESTFLAGS='-run X -v')
-	CGO_ENABLED=1 $(GO) test -race -timeout 25m -parallel 4 $(TESTFLAGS) ./...
+check: deps lint ## What CI runs: lint, all tests with the race detector, some faults, deploy/, known vulnerabilities
+	CGO_ENABLED=1 $(GO) test -race $(TESTS)
 	$(GO) test -timeout 10m $(TESTFLAGS) ./test/model
 	$(GO) test -tags failpoint $(TESTFLAGS) ./internal/failpoint
 	$(FAULTS) -parallel 4 -timeout 15m -run '$(GATE)'

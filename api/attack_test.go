@@ -84,8 +84,8 @@ func TestS4EveryMethod(t *testing.T) {
 	}
 }
 
-// TestS24NothingElse: no debugger and no other route exists beyond the table.
-func TestS24NothingElse(t *testing.T) {
+// TestNoOtherRoutes: no debugger and no other route exists beyond the table.
+func TestNoOtherRoutes(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	routes := api.New(s.cfg).Routes()
@@ -239,8 +239,8 @@ func TestS8Injection(t *testing.T) {
 	}
 }
 
-// TestS18Output: the output of a job is never served as a page, whatever a browser accepts.
-func TestS18Output(t *testing.T) {
+// TestOutputIsNeverAPage: the output of a job is never served as a page, whatever a browser accepts.
+func TestOutputIsNeverAPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const evil = `<!doctype html><script>alert(1)</script><svg onload=alert(1)>` + "\x1b]0;owned\x07"
@@ -277,8 +277,8 @@ func TestS18Output(t *testing.T) {
 	}
 }
 
-// TestS19Log: input of clients cannot forge a line of the log.
-func TestS19Log(t *testing.T) {
+// TestInputForgesNoLogLine: input of clients cannot forge a line of the log.
+func TestInputForgesNoLogLine(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const forged = "level=ERROR msg=forged"

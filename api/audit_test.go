@@ -30,10 +30,10 @@ func (taken) Test(_ context.Context, samples []alert.Sample) (out []alert.Tested
 	return out, nil
 }
 
-// TestS21EveryChangeIsAudited makes a change by each route that is no GET, in the order of their
+// TestEveryChangeIsAudited makes a change by each route that is no GET, in the order of their
 // dependencies. Each must leave an audit line: the caller, the address, the object, and its state
 // before and after.
-func TestS21EveryChangeIsAudited(t *testing.T) {
+func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	key, err := secret.Parse(secret.NewKey())
 	if err != nil {

@@ -65,7 +65,7 @@ func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 		days, err = job.ParseCSV(file)
 	} else {
 		err = job.Compute(r.Context(), job.DefiningWork, func(w *job.Work) (err error) {
-			days, err = job.ParseICSWithin(w, file, now, workday)
+			days, err = job.ParseICS(w, file, now, workday)
 			return err
 		})
 	}

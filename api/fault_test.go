@@ -440,8 +440,8 @@ func TestNoDatabase(t *testing.T) {
 	s.as("").call("GET", "/api/v1/jobs", nil).want(401)
 }
 
-// TestS22DatabaseDies drops the tables under a server: clients must not see MySQL's messages.
-func TestS22DatabaseDies(t *testing.T) {
+// TestDatabaseErrorsAreHidden drops the tables under a server: clients must not see MySQL's messages.
+func TestDatabaseErrorsAreHidden(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.create("there", nil)

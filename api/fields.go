@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -346,15 +345,4 @@ func describe(v any) string {
 // cutShort shortens input for messages, to 60 bytes.
 func cutShort(s string) string { return cut(s, 60) }
 
-// cut shortens a text to at most most bytes, at a character boundary, and adds "…" if it cuts. It
-// replaces invalid UTF-8.
-func cut(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
+func cut(s string, most int) string { return problem.Cut(s, most) }

@@ -204,7 +204,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestS22PanicIsAProblem(t *testing.T) {
+func TestPanicIsAProblem(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Ready = func() error { panic("secret word") } })
 	r := s.call("GET", "/readyz", nil).want(http.StatusInternalServerError)

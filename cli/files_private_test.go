@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestS20Files: only the node's user can read its files, and no request can name a file of the
+// TestFilesArePrivate: only the node's user can read its files, and no request can name a file of the
 // node.
-func TestS20Files(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 
 	dir := filepath.Join(t.TempDir(), "state")

@@ -152,11 +152,11 @@ func (s *plantedNode) say(in string, want int, args ...string) string {
 	return p.out.String()
 }
 
-// TestPlanted plants secrets, tokens, keys and passwords in a cluster of real processes with the
+// TestSecretsDoNotLeak plants secrets, tokens, keys and passwords in a cluster of real processes with the
 // most verbose logging. It uses them through the API and the commands, in valid and invalid ways.
 // Then it searches for them in responses, output, logs, streams, all columns of all tables, the
 // nodes' folders, and the system's information about processes.
-func TestPlanted(t *testing.T) {
+func TestSecretsDoNotLeak(t *testing.T) {
 	t.Parallel()
 
 	p := &planted{t: t, values: map[string]string{}, places: map[string]string{}}

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// TestS18Terminal: no output or name of a job can affect the terminal of a viewer.
-func TestS18Terminal(t *testing.T) {
+// TestOutputMovesNoTerminal: no output or name of a job can affect the terminal of a viewer.
+func TestOutputMovesNoTerminal(t *testing.T) {
 	t.Parallel()
 
 	for in, want := range map[string]string{

@@ -205,7 +205,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 }
 
 // Processes that outlive bash are ended if they are in its group; others only lose the output.
-func TestLeftovers(t *testing.T) {
+func TestProcessesThatOutliveBash(t *testing.T) {
 	t.Parallel()
 	const ended, holds = "it left background processes, and the node stopped them", "a background process still has the output open"
 

@@ -34,10 +34,6 @@ const (
 	BackfillCancelled
 )
 
-func (s BackfillState) String() string {
-	return [...]string{"running", "done", "cancelled"}[s]
-}
-
 // Bounds of backfills.
 const (
 	MaxParallel     = 100

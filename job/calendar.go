@@ -291,17 +291,6 @@ func (c *Calendar) Spec() *CalendarSpec { return c.spec }
 // Digest hashes the output of Encode: calendars with equal digests are equal.
 func (c *Calendar) Digest() [sha256.Size]byte { return c.digest }
 
-// Allows reports whether an instant is open, in the calendar's time zone or, without one, in t's.
-func (c *Calendar) Allows(t time.Time) bool {
-	zone := c.zone
-	if zone == nil {
-		zone = t.Location()
-	}
-	day, second := splitCivil(civilOf(zone, t.Unix()))
-	open, _ := c.at(day, second/60, c.lends(day))
-	return open
-}
-
 // civilOf returns the wall clock of a zone at an instant, both in seconds.
 func civilOf(zone *time.Location, t int64) int64 {
 	_, offset := time.Unix(t, 0).In(zone).Zone()

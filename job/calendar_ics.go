@@ -41,13 +41,9 @@ type icsEvent struct {
 // earlier, it becomes a yearly entry instead. A summary that contains workday marks make-up
 // workdays, which become included; all other days are excluded. If the file uses Apple's
 // X-APPLE-SPECIAL-DAY, that property decides instead. Then an event without it is a festival on
-// which people work, and is counted as ignored. Errors are Problems of lines.
-func ParseICS(text []byte, now time.Time, workday string) (ImportedDays, error) {
-	return ParseICSWithin(nil, text, now, workday)
-}
-
-// ParseICSWithin is ParseICS within a budget of work.
-func ParseICSWithin(w *Work, text []byte, now time.Time, workday string) (ImportedDays, error) {
+// which people work, and is counted as ignored. Errors are Problems of lines. w limits the work; nil does
+// not.
+func ParseICS(w *Work, text []byte, now time.Time, workday string) (ImportedDays, error) {
 	text, err := importText(text)
 	if err != nil {
 		return ImportedDays{}, err

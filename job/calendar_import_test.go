@@ -219,14 +219,14 @@ func TestParseICS(t *testing.T) {
 		},
 		"long ago": {ics(from+"19500101", from+"19690102\nRRULE:FREQ=YEARLY;COUNT=3"), "1970-01-02 1971-01-02"},
 	} {
-		got, err := ParseICS([]byte(c.text), importNow, "班")
+		got, err := ParseICS(nil, []byte(c.text), importNow, "班")
 		if err != nil || shown(got) != c.want {
 			t.Errorf("%s: got %s, %v; want %s", name, shown(got), err, c.want)
 		}
 	}
 
 	got,
-		err := ParseICS([]byte(
+		err := ParseICS(nil, []byte(
 		ics(from+"20400101\nRRULE:FREQ=YEARLY", from+"20200228\nDTEND;VALUE=DATE:20200302\nRRULE:FREQ=YEARLY")),
 		importNow, "")
 	if err != nil || len(got.Exclude) != 60+80 || got.Exclude[0].Date != "2040-01-01" ||
@@ -236,7 +236,7 @@ func TestParseICS(t *testing.T) {
 	}
 
 	got,
-		err = ParseICS([]byte(
+		err = ParseICS(nil, []byte(
 		strings.Replace(ics(from+"20270101\nX-APPLE-SPECIAL-DAY:WORK-HOLIDAY", from+"20270115"), "VERSION:2.0",
 			"X-WR-CALNAME:中国大陆节假日", 1)), importNow, "班")
 	if err != nil || got.Ignored != 1 || got.Title != "中国大陆节假日" {
@@ -304,7 +304,7 @@ func TestParseICSRefuses(t *testing.T) {
 		"too many days":     {ics(from+"20200101\nRRULE:FREQ=DAILY", from+"20200101"), "line 3", "has at most"},
 		"another encoding":  {"BEGIN:VCALENDAR\n\xff", "line 2", "UTF-8"},
 	} {
-		got, err := ParseICS([]byte(c.text), importNow, "班")
+		got, err := ParseICS(nil, []byte(c.text), importNow, "班")
 		var p Problems
 		if !errors.As(err, &p) || len(p) == 0 || p[0].Field != c.line || !strings.Contains(p[0].Message, c.says) ||
 			shown(got) != "" {
@@ -369,7 +369,7 @@ func FuzzParseICS(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, text []byte) {
 		began := time.Now()
-		got, err := ParseICS(text, importNow, "班")
+		got, err := ParseICS(nil, text, importNow, "班")
 		imported(t, got, err, time.Since(began))
 	})
 }
@@ -383,7 +383,7 @@ func BenchmarkWorstICS(b *testing.B) {
 
 	text := []byte(ics(events...))
 	for b.Loop() {
-		if _, err := ParseICS(text, importNow, ""); err != nil {
+		if _, err := ParseICS(nil, text, importNow, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

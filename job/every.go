@@ -41,9 +41,6 @@ func NewEvery(interval time.Duration, first time.Time) (Every, error) {
 	return Every{first.UnixMicro(), interval.Microseconds()}, nil
 }
 
-// Interval returns the time from one due time to the next.
-func (e Every) Interval() time.Duration { return time.Duration(e.interval) * time.Microsecond }
-
 // First returns the first due time, in UTC.
 func (e Every) First() time.Time { return time.UnixMicro(e.first).UTC() }
 

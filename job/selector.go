@@ -130,11 +130,6 @@ func (s Selector) Requires(key string) Selector {
 	return out
 }
 
-// Wants reports whether the selector has the term that requires a label, with any value.
-func (s Selector) Wants(key string) bool {
-	return slices.ContainsFunc(s.terms, func(t term) bool { return t.op == opHas && t.key == key })
-}
-
 func (t term) matches(labels map[string]string) bool {
 	v, has := labels[t.key]
 	switch t.op {

@@ -158,26 +158,6 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 		problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
 }
 
-// Affordable checks that the due times of a definition can be computed. It returns nil, Problems,
-// or the error that prevented the check.
-func (s *Spec) Affordable(ctx context.Context, now time.Time, calendars []*Calendar) error {
-	if len(s.Calendars) == 0 {
-		return nil
-	}
-
-	schedule, err := s.Compile(calendars...)
-	if err != nil {
-		return nil // Validate reports it
-	}
-
-	err = Compute(ctx, DefiningWork, func(w *Work) error {
-		Preview(w.On(schedule), now, warnAhead)
-		return nil
-	})
-
-	return s.Explain(err, calendars)
-}
-
 // ErrBusy reports that as many requests as allowed already compute schedules in this process.
 var ErrBusy = errors.New("this node is busy computing schedules for others")
 

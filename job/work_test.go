@@ -142,11 +142,26 @@ func TestPartsOfWork(t *testing.T) {
 	}
 }
 
+// affordable previews a definition within the budget of a request that defines a job.
+func affordable(t *testing.T, s *Spec, calendars ...*Calendar) error {
+	t.Helper()
+	schedule, err := s.Compile(calendars...)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	err = Compute(t.Context(), DefiningWork, func(w *Work) error {
+		Preview(w.On(schedule), workNow, warnAhead)
+		return nil
+	})
+	return s.Explain(err, calendars)
+}
+
 // TestExpensiveDefinitions are refused with what makes them so.
 func TestExpensiveDefinitions(t *testing.T) {
 	t.Parallel()
 	c := minuteWindows(t, 720)
-	err := expensive().Affordable(t.Context(), workNow, []*Calendar{c})
+	err := affordable(t, expensive(), c)
 	var p Problems
 	if !errors.As(err, &p) || p[0].Field != "schedule" ||
 		!strings.Contains(p[0].Message, "720 windows a day × 1 schedules, counted since its start, 1971-01-01") {
@@ -155,7 +170,7 @@ func TestExpensiveDefinitions(t *testing.T) {
 
 	cheap := expensive()
 	cheap.MaxFires = 0
-	if err := cheap.Affordable(t.Context(), workNow, []*Calendar{c}); err != nil {
+	if err := affordable(t, cheap, c); err != nil {
 		t.Errorf("without max_fires: %v", err)
 	}
 }
@@ -200,7 +215,7 @@ func TestWorkOfImports(t *testing.T) {
 		strings.Repeat(
 			"BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:19710101\r\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\nEND:VEVENT\r\n", 400) + "END:VCALENDAR\r\n"
 	w := NewWork(t.Context(), DefiningWork)
-	_, err := ParseICSWithin(w, []byte(text), workNow, "")
+	_, err := ParseICS(w, []byte(text), workNow, "")
 	if err == nil || !strings.Contains(err.Error(), "recurring events have too many days") ||
 		w.Spent() > DefiningWork+1 {
 		t.Errorf("got %v after %d units", err, w.Spent())

@@ -12,6 +12,7 @@ import (
 // TestTenThousandDueTimes runs them on three nodes: none twice, none missing.
 func TestTenThousandDueTimes(t *testing.T) {
 	t.Parallel()
+	long(t)
 	c := newCluster(t)
 	l := newLedger()
 	var nodes []*member

@@ -178,6 +178,7 @@ func TestKill9OfCommands(t *testing.T) {
 // session can expire, and the session is not buried earlier.
 func TestStopOfCommands(t *testing.T) {
 	t.Parallel()
+	long(t)
 	c := newCluster(t)
 	c.expiry = 3 * expiry // to leave time between the commands' death and the session's
 	stopped, token := c.process("stopped"), token(t)

@@ -155,6 +155,14 @@ func (c *cluster) explain() {
 	c.t.Logf("at %d:%s", now, text)
 }
 
+// long skips a test that takes half a minute or more on a quiet machine: make check runs it.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
+}
+
 // drain stops the node as SIGTERM would, and waits for it.
 func (m *member) drain() {
 	m.stop()

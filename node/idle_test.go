@@ -23,9 +23,7 @@ func TestIdleStatements(t *testing.T) {
 		calm      = 10 * time.Second
 		watch     = 20 * time.Second
 	)
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
+	long(t)
 
 	// The real period. This changes a global, so the test does not run in parallel.
 	was := node.SetWatermarkPeriod(2 * time.Second)

@@ -48,6 +48,7 @@ const (
 // fails because of one row. A failure reports its seed and the written values.
 func TestPoison(t *testing.T) {
 	t.Parallel()
+	long(t)
 	rounds, first := 6, uint64(1) // the same each time; make poison continues with other seeds
 	for name, to := range map[string]func(uint64){poisonSeed: func(n uint64) { first = n },
 		poisonRounds: func(n uint64) { rounds = int(n) }} {

@@ -217,7 +217,10 @@ func TestMisfire(t *testing.T) {
 	old := gap("too old", 3*time.Hour, 8*time.Hour, job.Misfire{})
 	skip := gap("skip", 10*time.Minute, 2*time.Hour-time.Minute, job.Misfire{Policy: job.MisfireSkip})
 	seconds := gap("every second", time.Second, time.Hour, job.Misfire{})
-	time.Sleep(4 * time.Second)
+	written := n.Now().UnixMicro()
+	n.await("all cursors have passed the outage", 15*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM job WHERE next_due <= ?", written) == 0
+	})
 	until := n.Now()
 	c.settled(60*time.Second, until)
 	got := account(t, c, l, []job.Job{latest}, until)

@@ -118,15 +118,6 @@ func (c *Clock) Now() job.Micros {
 // RoundTrip returns the duration of the last reading, from request to answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
-// Distance returns the round trip of the reading in use. That reading is a quick one, so its round
-// trip reflects the network and not the load of MySQL.
-func (c *Clock) Distance() time.Duration {
-	if r := c.at.Load(); r != nil {
-		return 2 * r.err
-	}
-	return 0
-}
-
 // PutForward returns the time since a reading showed that MySQL's clock was put forward; ever is
 // false if none has.
 func (c *Clock) PutForward() (ago time.Duration, ever bool) {

@@ -330,25 +330,6 @@ func TestClockIsShared(t *testing.T) {
 	all.Wait()
 }
 
-// TestDistance: a busy MySQL does not look distant.
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	c := NewClock()
-	if got := c.Distance(); got != 0 {
-		t.Errorf("got %s before the first reading", got)
-	}
-
-	start := time.Now()
-	for i, rtt := range []time.Duration{3 * time.Millisecond, 300 * time.Millisecond, 40 * time.Millisecond} {
-		sent := start.Add(time.Duration(i) * time.Second)
-		took(c, sent, sent.Add(rtt), epoch.Add(time.Duration(i)*time.Second+rtt/2))
-	}
-
-	if got := c.Distance(); got < 3*time.Millisecond || got > 4*time.Millisecond {
-		t.Errorf("got %s, want what the quickest took", got)
-	}
-}
-
 // TestUnsettled: when a reading shows that MySQL's clock was put forward, other nodes may use the
 // old clock while their leases are fresh. The first reading of a process shows no step.
 func TestUnsettled(t *testing.T) {

@@ -738,16 +738,16 @@ func (m *mailServer) serve(c net.Conn) {
 func TestMail(t *testing.T) {
 	f := setUp(t)
 	m := newMailServer(t)
-	email := func(name string, owner bool, mode string) {
-		f.channel(job.AlertChannel{Name: name, Type: job.ChannelEmail, Wait: 1000,
-			Timeout: job.Duration(30 * time.Second),
+	email := func(name string, owner bool, mode string, timeout time.Duration) {
+		f.channel(job.AlertChannel{Name: name, Type: job.ChannelEmail, Wait: 1000, Timeout: job.Duration(timeout),
 			Email: &job.AlertEmail{Server: m.Addr().String(), TLS: mode, From: "go-crontab@example.com",
 				To: []string{"ops@example.com", "Ann <ann2@example.com>"}, ToOwner: owner}})
 	}
 
-	email("mail", false, "none")
-	email("owner", true, "none")
-	email("secure", false, "starttls")
+	email("mail", false, "none", 30*time.Second)
+	email("owner", true, "none", 30*time.Second)
+	email("secure", false, "starttls", 30*time.Second)
+	email("impatient", false, "none", time.Second)
 	f.rule(job.AlertRule{Name: "mails", On: []job.AlertEvent{job.AlertFailed}, Channels: []string{"mail", "owner"},
 		Title: "Überfällig: {{.Count}}\r\nBcc: eve@example.com"})
 	a := f.job("shop", "a", "")
@@ -790,7 +790,7 @@ func TestMail(t *testing.T) {
 			"2 recipients, instead of the owner: recipient <ann@example.com>: 550"},
 		"the owner for now": {"owner", "ann@example.com", map[string]string{ann: "451 try later"}, "", "pending", "451"},
 		"the text":          {"mail", "", map[string]string{"DATA": "554 it is spam"}, "", "failed", "554"},
-		"it hangs":          {"mail", "", nil, "MAIL", "pending", "in time"},
+		"it hangs":          {"impatient", "", nil, "MAIL", "pending", "in time"},
 		"accepted, and away": {"mail", "", map[string]string{"RSET": "421 away", "QUIT": "421 away"}, "", "sent",
 			"2 recipients"},
 	} {

@@ -134,6 +134,10 @@ func (g given) schemas(t *testing.T) (names []string) {
 // TestScenarios runs the scenarios, small, and checks their results.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it measures all scenarios one after the other")
+	}
+
 	g := newServer(t)
 	for _, o := range []Options{
 		{Scenarios: []string{"steady", "herd", "http-steady", "handler"}, Rate: 50, For: 2 * time.Second},

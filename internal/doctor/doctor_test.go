@@ -955,9 +955,9 @@ func TestMachineFaults(t *testing.T) {
 	}
 }
 
-// TestPlantedAuditRows: rows with huge numbers, which any user of the nodes' DSN can insert, are
+// TestHugeAuditRows: rows with huge numbers, which any user of the nodes' DSN can insert, are
 // found, with a fix.
-func TestPlantedAuditRows(t *testing.T) {
+func TestHugeAuditRows(t *testing.T) {
 	p := admitShared(t)
 	p.exec("INSERT INTO audit_chain (seq, line, at, hash) VALUES (?, 77, 1, REPEAT('x', 32))", int64(math.MaxInt64))
 	p.finds("audit-chain", Error,

@@ -136,13 +136,15 @@ func Shown(value any, text string) any { return shown{value, text} }
 func (t Text) Cut(most int) Text {
 	values := slices.Clone(t.Values)
 	for i := range values {
-		values[i] = cut(values[i], most)
+		values[i] = Cut(values[i], most)
 	}
-	t.Values, t.Message = values, cut(t.Message, most)
+	t.Values, t.Message = values, Cut(t.Message, most)
 	return t
 }
 
-func cut(s string, most int) string {
+// Cut shortens a text to at most most bytes, at a character boundary, and adds "…" if it cuts. It
+// replaces invalid UTF-8.
+func Cut(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {
 		return s

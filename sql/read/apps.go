@@ -206,16 +206,3 @@ func (db *DB) JobNames(ctx context.Context, ids []int64) (map[int64]JobName, err
 
 	return out, nil
 }
-
-// JobOf returns the job of an executing or ended run, or sql.ErrNotFound.
-func (db Watch) JobOf(ctx context.Context, run int64) (id int64, name JobName, err error) {
-	rows, err := runsByID(db.Reader(ctx), []int64{run})
-	if err != nil {
-		return 0, JobName{}, err
-	}
-	r := rows[run]
-	if r == nil {
-		return 0, JobName{}, sql.ErrNotFound
-	}
-	return r.JobID, JobName{r.App, r.Job}, nil
-}

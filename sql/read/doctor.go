@@ -217,12 +217,6 @@ func scanEnd(rows *sql.Rows) (e end, err error) {
 	return e, err
 }
 
-// SpellOf returns the current spell of a job. It is empty if the job succeeded last.
-func (db Checks) SpellOf(ctx context.Context, jobID int64) (Spell, error) {
-	ends, err := sql.Select(db.Reader(ctx), "read the latest outcomes", scanEnd, latestEnds, jobID, latestMost)
-	return spellOf(ends), err
-}
-
 // spellOf counts the due times that ended alike, beginning with the last.
 func spellOf(ends []end) (s Spell) {
 	for i, e := range ends {

@@ -387,9 +387,9 @@ var planted = map[string]struct {
 	}, ledger.Contradictory},
 }
 
-// TestPlanted plants each fault in several places. Check must find it there and with the right
+// TestCheckFindsFaults plants each fault in several places. Check must find it there and with the right
 // kind, and must find nothing where no fault was planted.
-func TestPlanted(t *testing.T) {
+func TestCheckFindsFaults(t *testing.T) {
 	t.Parallel()
 
 	if vs := well().check(); len(vs) != 0 {

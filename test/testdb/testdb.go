@@ -100,8 +100,12 @@ var private = sync.OnceValues(func() (string, error) {
 	defer cancel()
 	db, err := privatedb.Start(ctx, privatedb.Options{
 		Pool: 64, Redo: 16,
-		// The server is never restarted on its data, so nothing needs to reach the disk.
-		Extra: []string{"--innodb-doublewrite=OFF", "--loose-innodb-flush-method=nosync"},
+		// The server is never restarted on its data, so nothing needs to reach the disk. Without a
+		// file for each table, a schema of ours is made in half the time.
+		Extra: []string{
+			"--innodb-doublewrite=OFF", "--loose-innodb-flush-method=nosync", "--innodb-file-per-table=OFF",
+			"--loose-sync-frm=OFF",
+		},
 	})
 	if err != nil {
 		return "", err
