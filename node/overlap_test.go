@@ -237,7 +237,7 @@ func TestGroup(t *testing.T) {
 		nodes = append(nodes, c.start(fmt.Sprint("node", i), func(cfg *node.Config) { cfg.Executor = g }))
 	}
 
-	if _, err := nodes[0].Editor().PutGroup(t.Context(), "db", 2); err != nil {
+	if _, err := nodes[0].Editor().PutGroup(t.Context(), job.GroupSpec{Name: "db", Slots: 2}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -286,7 +286,7 @@ func TestGroup(t *testing.T) {
 	await(t, "four wait", 10*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'") == 4
 	})
-	if _, err := nodes[1].Editor().PutGroup(t.Context(), "db", 6); err != nil {
+	if _, err := nodes[1].Editor().PutGroup(t.Context(), job.GroupSpec{Name: "db", Slots: 6}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -327,7 +327,7 @@ func TestGroupOfRetries(t *testing.T) {
 	}
 
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
-	if _, err := n.Editor().PutGroup(t.Context(), "one", 1); err != nil {
+	if _, err := n.Editor().PutGroup(t.Context(), job.GroupSpec{Name: "one", Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -55,6 +55,7 @@ type Starter struct {
 	pace  *pace
 	room  *room
 	aside *aside
+	alarm alarm // the next instant at which time wakes runs of a group with a rate
 	skips *skipLog
 	busy  int // consecutive looks in which a locked row kept an overdue run from being judged
 }
@@ -127,7 +128,7 @@ func (s *Starter) decide(
 	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
 ) (verdicts []verdict, err error) {
 	defer s.pace.decided(time.Now())
-	woken, window := 0, s.window()
+	woken, wakes, window := 0, job.Micros(0), s.window()
 	stops, _ := s.Stops.now()
 	around := surroundings{
 		labels: s.Labels,
@@ -149,6 +150,7 @@ func (s *Starter) decide(
 				return err
 			}
 			woken, err = write(tx, s.Session.Number(), verdicts, scene, int64(window))
+			wakes = firstWake(scene.lockedGroups())
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
@@ -162,6 +164,7 @@ func (s *Starter) decide(
 	})
 	if err == nil {
 		s.signalOthers(woken, verdicts)
+		s.setAlarm(wakes, now)
 		s.skips.noteRefusals(verdicts, s.Definitions)
 	}
 
