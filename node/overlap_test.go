@@ -455,7 +455,8 @@ func TestRateOfGroups(t *testing.T) {
 		SELECT COUNT(*)
 		FROM run a
 		WHERE (SELECT COUNT(*) FROM run b WHERE b.started >= a.started AND b.started < a.started + ?) > ?`
-	if n := c.count(above, (period - 100*time.Millisecond).Microseconds(), rate); n > 0 {
+	// A loaded machine spawns a process a little after its start was decided.
+	if n := c.count(above, (period - 200*time.Millisecond).Microseconds(), rate); n > 0 {
 		t.Errorf("%d starts begin a period with more than %d", n, rate)
 	}
 	t.Logf("%d starts begin a period with more, by the times of the processes", c.count(above, period.Microseconds(), rate))

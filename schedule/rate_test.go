@@ -43,7 +43,7 @@ func TestFreeStarts(t *testing.T) {
 		"a woken run does not wait for them": {func(g *groupScene) { g.woken = 2; g.lined = true }, woken, 2},
 		"a newcomer joins the line":          {func(g *groupScene) { g.lined = true }, newcomer, 0},
 		"a later begin": {func(g *groupScene) { g.Count(t0); g.Count(t0) },
-			trip.Run{DueNow: t0.Add(10500 * time.Millisecond)}, 2},
+			trip.Run{DueNow: t0.Add(11 * time.Second)}, 2},
 	} {
 		g := ratedScene()
 		c.change(g)
@@ -90,22 +90,22 @@ func TestRateOfGroup(t *testing.T) {
 	m.claims(102)
 	c.want("two begin", sorted(m.starts(103)), "d@100", "e@100")
 	c.want("the others wait", c.runsNow(), "a 101 waiting", "b 102 waiting", "c 103 waiting", "d 100 executing", "e 100 executing")
-	c.want("until the rate admits one", wake(), "1135")
+	c.want("until the rate admits one", wake(), "1140")
 	m.ends("d", 100, 104, ended{job.Failed, 105})
 	m.takesOverdue(105.1)
 	c.want("a retry waits, too", c.rows("SELECT j.name FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'waiting' ORDER BY r.due_now, r.id"), "d", "a", "b", "c")
 	c.want("a newcomer joins the line", m.starts(111))
 
-	c.want("too early", other.takesOverdue(113.4))
-	if got := other.starter.alarm.pause(time.Second, other.at(113.4)); got != 100*time.Millisecond {
+	c.want("too early", other.takesOverdue(113.9))
+	if got := other.starter.alarm.pause(time.Second, other.at(113.9)); got != 100*time.Millisecond {
 		t.Errorf("the next look is in %s", got)
 	}
 
-	c.want("time wakes them on any node: the highest priority first", sorted(other.takesOverdue(113.5)), "a@101", "d@100")
-	c.want("the others wait for the next instant", wake(), "1240")
-	c.want("nothing more", m.takesOverdue(123.9))
-	c.want("the next ones", sorted(m.takesOverdue(124)), "b@102", "c@103")
-	c.want("the newcomer", m.takesOverdue(134.5), "f@111")
+	c.want("time wakes them on any node: the highest priority first", sorted(other.takesOverdue(114)), "a@101", "d@100")
+	c.want("the others wait for the next instant", wake(), "1250")
+	c.want("nothing more", m.takesOverdue(124.9))
+	c.want("the next ones", sorted(m.takesOverdue(125)), "b@102", "c@103")
+	c.want("the newcomer", m.takesOverdue(136), "f@111")
 	c.want("nobody waits", wake(), "never")
 	c.want("all executing runs count", c.rows("SELECT taken FROM grp"), "6")
 }
@@ -147,11 +147,15 @@ func TestRateChanges(t *testing.T) {
 // behind them start.
 func TestRateAndVanishedRuns(t *testing.T) {
 	for name, vanish := range map[string]func(c *cluster, p *person){
-		"deleted":        func(c *cluster, p *person) { p.must(p.Delete(p.ctx, c.idOf("b"))) },
-		"paused":         func(c *cluster, p *person) { p.must(p.Pause(p.ctx, c.idOf("b"), job.PauseRequest{})) },
-		"row is gone":    func(c *cluster, _ *person) { c.exec("UPDATE run SET state = 'ended', owner = -2 WHERE job_id = ?", c.idOf("b")) },
-		"group is gone":  func(c *cluster, _ *person) { c.exec("DELETE FROM run WHERE job_id = ?", c.idOf("b")) },
-		"no node has it": func(c *cluster, _ *person) { c.exec("UPDATE run SET grp = 0, due_now = ? WHERE job_id = ?", int64(t0)*2, c.idOf("b")) },
+		"deleted": func(c *cluster, p *person) { p.must(p.Delete(p.ctx, c.idOf("b"))) },
+		"paused":  func(c *cluster, p *person) { p.must(p.Pause(p.ctx, c.idOf("b"), job.PauseRequest{})) },
+		"row is gone": func(c *cluster, _ *person) {
+			c.exec("UPDATE run SET state = 'ended', owner = -2 WHERE job_id = ?", c.idOf("b"))
+		},
+		"group is gone": func(c *cluster, _ *person) { c.exec("DELETE FROM run WHERE job_id = ?", c.idOf("b")) },
+		"no node has it": func(c *cluster, _ *person) {
+			c.exec("UPDATE run SET grp = 0, due_now = ? WHERE job_id = ?", int64(t0)*2, c.idOf("b"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)

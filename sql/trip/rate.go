@@ -19,7 +19,7 @@ import (
 // that begin.
 func (g *Group) span() time.Duration {
 	period := time.Duration(g.Rate.Period) * time.Microsecond
-	return period + min(time.Second, period/20)
+	return period + min(time.Second, period/10)
 }
 
 // Admits returns how many starts the rate admits at an instant.

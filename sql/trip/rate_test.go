@@ -14,7 +14,7 @@ func rated(starts int, period time.Duration) *Group {
 	return &Group{Slots: 100, Rate: job.Rate{Starts: starts, Period: job.Micros(period.Microseconds())}}
 }
 
-// TestRate: a start counts for its period and a twentieth more.
+// TestRate: a start counts for its period and a tenth more.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	g := rated(3, 10*time.Second)
@@ -25,13 +25,13 @@ func TestRate(t *testing.T) {
 		g.Count(second(at))
 	}
 
-	for at, want := range map[float64]int{2: 0, 10.4: 0, 10.5: 1, 11.4: 1, 11.5: 2, 12.5: 3, 1: 0, -5: 0} {
+	for at, want := range map[float64]int{2: 0, 10.9: 0, 11: 1, 11.9: 1, 12: 2, 13: 3, 1: 0, -5: 0} {
 		if got := g.Admits(second(at)); got != want {
 			t.Errorf("at %g: it admits %d, want %d", at, got, want)
 		}
 	}
 
-	for others, want := range map[int]float64{0: 10.5, 1: 11.5, 2: 12.5, 3: 12.5, 9: 12.5} {
+	for others, want := range map[int]float64{0: 11, 1: 12, 2: 13, 3: 13, 9: 13} {
 		if got := g.NextStart(second(3), others); got != second(want) {
 			t.Errorf("after %d others: at %d, want %g", others, got, want)
 		}
@@ -77,7 +77,7 @@ func TestRateAfterClockSteps(t *testing.T) {
 				t.Fatalf("seed %d: %d starts within %s", seed, g.Rate.Starts+1, g.Rate.PeriodText())
 			}
 		}
-		if len(started) < 3 {
+		if len(started) < 2 {
 			t.Fatalf("seed %d: only %d starts", seed, len(started))
 		}
 	}
