@@ -74,7 +74,7 @@ func applyFields(body map[string]any) (job.Apply, error) {
 	f.objects("groups", job.MaxApplyGroups, func(f *fields) {
 		var g job.GroupSpec
 		f.text("name", &g.Name)
-		f.count("slots", &g.Slots, job.MaxSlots)
+		groupFields(f, &g)
 		want.Groups = append(want.Groups, g)
 	})
 

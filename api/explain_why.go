@@ -167,12 +167,34 @@ func (x *inquiry) waits(run *read.Run) error {
 	x.e.Waiting = &view.Wait{For: "job", Since: since(&w), Until: instant(expires(&w, &x.j.Spec))}
 	if w.Group != "" {
 		x.e.Waiting.For, x.e.Waiting.Group = "group", w.Group
-		x.say(causeWaiting, "It is waiting for a free slot of its group, %s.", w.Group)
+		if err := x.waitsInGroup(w.Group); err != nil {
+			return err
+		}
 	} else {
 		x.say(causeWaiting, "It is waiting for earlier runs of the job to end.")
 	}
 
 	x.addDeadline(&w)
+	return nil
+}
+
+// waitsInGroup says what a run in the line of a group is waiting for.
+func (x *inquiry) waitsInGroup(name string) error {
+	rated, err := x.cfg.DB.Rated(x.ctx, []string{name})
+	if err != nil {
+		return err
+	}
+
+	g, is := rated[name]
+	if !is {
+		x.say(causeWaiting, "It is waiting for a free slot of its group, %s.", name)
+		return nil
+	}
+
+	next := g.NextStart(x.now, 0)
+	x.e.Waiting.Rate, x.e.Waiting.NextStart = g.Rate.String(), instant(next)
+	x.say(causeWaiting, "It is waiting for the rate of its group, %s, which admits %d starts in %s; the next one is at %s.",
+		name, g.Rate.Starts, g.Rate.PeriodText(), next)
 	return nil
 }
 

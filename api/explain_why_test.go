@@ -309,6 +309,9 @@ func TestExplainWhatWaits(t *testing.T) {
 	define("start_deadline", "1h10m")
 	put(trip.Waiting, trip.WaitingOwner, trip.GroupPlace(&run, 3, 0), 7)
 	check("for its group", "waiting", "a free slot of its group, db. If it has not started by", "group")
+	s.exec("UPDATE grp SET rate = 1, period = 60000000, starts = UNHEX(LPAD(HEX(?), 16, '0'))", now.UnixMicro())
+	check("for the rate of its group", "waiting", "the rate of its group, db, which admits 1 starts in 1m; the next one is at "+
+		job.MicrosOf(now.Add(61*time.Second)).String(), "group")
 	define("selector", "zone=elsewhere")
 	put(trip.Idle, trip.NoOwner, run.Due, 0)
 	check("for a node", "no_node", "for a suitable node", "node")

@@ -108,7 +108,7 @@ func (b *broken) PauseApp(ctx context.Context, _ string, _ job.PauseRequest) (jo
 
 func (b *broken) ResumeApp(ctx context.Context, _ string) error { return b.call(ctx, "ResumeApp") }
 
-func (b *broken) PutGroup(ctx context.Context, _ string, _ int) (trip.Group, error) {
+func (b *broken) PutGroup(ctx context.Context, _ job.GroupSpec) (trip.Group, error) {
 	return trip.Group{}, b.call(ctx, "PutGroup")
 }
 

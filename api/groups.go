@@ -9,17 +9,32 @@ import (
 	"go-crontab/job/problem"
 	"go-crontab/sql"
 	"go-crontab/sql/read"
+	"go-crontab/sql/trip"
 )
 
 // groupReadOnly are the fields of a group that only the server sets, and the name, which the path
 // gives.
-var groupReadOnly = []string{"name", "executing", "waiting", "jobs", "created", "updated"}
+var groupReadOnly = []string{"name", "starts", "next_start", "executing", "waiting", "jobs", "created", "updated"}
 
-func viewGroup(g read.Group) view.Group {
-	return view.Group{
-		Name: g.Name, Slots: g.Slots, Executing: g.Taken, Waiting: g.Waiting, Jobs: g.Jobs, Created: g.Created.Time(),
-		Updated: g.Updated.Time(),
+func viewGroup(g *read.Group, now job.Micros) view.Group {
+	spec := job.GroupOf(g.Name, g.Slots, g.Rate)
+	v := view.Group{
+		Name: spec.Name, Slots: spec.Slots, Rate: spec.Rate, Executing: g.Taken, Waiting: g.Waiting, Jobs: g.Jobs,
+		Created: g.Created.Time(), Updated: g.Updated.Time(),
 	}
+	if g.Rate.Any() {
+		v.Starts = new(g.Recent(now))
+		v.NextStart = instant(nextStart(&g.Group, now))
+	}
+	return v
+}
+
+// nextStart is when a group that has used up its rate admits the next start; zero: it admits one now.
+func nextStart(g *trip.Group, now job.Micros) job.Micros {
+	if at := g.NextStart(now, 0); at > now {
+		return at
+	}
+	return 0
 }
 
 // listGroups: GET /api/v1/groups
@@ -41,7 +56,7 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 	p := view.Page[view.Group]{Items: []view.Group{}}
 	rows, p.Next = oneMore("groups", rows, limit, func(r *read.Group) int64 { return int64(r.ID) })
 	for _, g := range rows {
-		p.Items = append(p.Items, viewGroup(g))
+		p.Items = append(p.Items, viewGroup(&g, job.MicrosOf(s.cfg.Now())))
 	}
 
 	return answer(w, http.StatusOK, p)
@@ -62,14 +77,20 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
 		return noGroup(name)
 	}
 
-	return answer(w, http.StatusOK, viewGroup(rows[0]))
+	return answer(w, http.StatusOK, viewGroup(&rows[0], job.MicrosOf(s.cfg.Now())))
 }
 
 func noGroup(name string) error {
 	return notFound.problem("There is no group %q; create it with PUT, or with go-crontab group set.", cutShort(name))
 }
 
-const lookAtSlots = "GET the group to see how many slots it has."
+const lookAtGroup = "GET the group to see its slots and its rate."
+
+// groupFields reads what a group allows.
+func groupFields(f *fields, g *job.GroupSpec) {
+	f.count("slots", &g.Slots, job.MaxSlots)
+	f.text("rate", &g.Rate)
+}
 
 // putGroup: PUT /api/v1/groups/{name}
 func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
@@ -84,11 +105,11 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	f := newFields(body)
-	slots := 0
-	f.count("slots", &slots, job.MaxSlots)
+	want := job.GroupSpec{Name: name}
+	groupFields(f, &want)
 	f.ignore(groupReadOnly...)
-	if _, given := body["slots"]; !given {
-		f.wrong("slots", problem.Missing.Advise("give the number of runs that the group's jobs may execute at once"))
+	if body["slots"] == nil && body["rate"] == nil {
+		f.wrong("slots", problem.Missing.Advise("give the number of runs that the group's jobs may execute at once, or a rate"))
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -103,12 +124,12 @@ func (s *Server) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.PutGroup(ctx, name, slots); err != nil {
-		return lookAt(err, lookAtSlots)
+	if _, err := e.PutGroup(ctx, want); err != nil {
+		return lookAt(err, lookAtGroup)
 	}
 
 	if err := s.getGroup(w, r); err != nil { // the change is committed
-		return lookAt(&sql.Unknown{Err: err}, lookAtSlots)
+		return lookAt(&sql.Unknown{Err: err}, lookAtGroup)
 	}
 
 	return nil

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -93,10 +95,21 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view
 		return nil, err
 	}
 
-	out := map[int64][]view.JobWait{}
+	rated, err := s.cfg.DB.Rated(ctx, groupsOf(rows))
+	if err != nil {
+		return nil, err
+	}
+
+	out, now := map[int64][]view.JobWait{}, job.MicrosOf(s.cfg.Now())
 	for _, w := range rows {
 		if len(out[w.JobID]) < maxWaits {
-			out[w.JobID] = append(out[w.JobID], viewOfWait(&w, specs[w.JobID]))
+			v := viewOfWait(&w, specs[w.JobID])
+			if g, is := rated[w.Group]; is {
+				next := g.NextStart(now, 0)
+				v.Rate, v.NextStart = g.Rate.String(), instant(next)
+				v.Why = fmt.Sprintf("rate of group %s is %s, next start at %s", w.Group, g.Rate, next)
+			}
+			out[w.JobID] = append(out[w.JobID], v)
 		}
 	}
 
@@ -107,6 +120,17 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view
 	}
 
 	return out, nil
+}
+
+// groupsOf lists the groups in whose lines runs wait.
+func groupsOf(waits []read.Wait) []string {
+	names := map[string]bool{}
+	for i := range waits {
+		if name := waits[i].Group; name != "" {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // viewOfWait shows a run that waits for another run, or for a group slot.

@@ -47,7 +47,7 @@ var examples = map[reflect.Type]string{
 		"severity": "error", "seen": "there is a binary log, and sync_binlog is 0", "why": "After a power cut the binary log may lack commits that the tables have.", "fix": "Set it with the statement.", "sql": ["SET GLOBAL sync_binlog = 1"]}],
 		"checks": [{"id": "binlog-durability", "area": "mysql", "about": "The binary log survives a power cut with all commits", "severity": "error"},
 		{"id": "long-transactions", "area": "mysql", "about": "No transaction has been open for long", "severity": "unknown", "skipped": "the database user cannot see transactions; GRANT PROCESS ON *.* to it"}]}`,
-	of[view.Group]():       `{"name": "warehouse", "slots": 2, "executing": 1, "waiting": 0, "jobs": 5, "created": "2026-11-02T09:15:27.104Z", "updated": "2026-11-02T09:15:27.104Z"}`,
+	of[view.Group]():       `{"name": "warehouse", "slots": 2, "rate": "10/1m", "starts": 3, "executing": 1, "waiting": 0, "jobs": 5, "created": "2026-11-02T09:15:27.104Z", "updated": "2026-11-02T09:15:27.104Z"}`,
 	of[view.Backfill]():    `{"id": "3", "job_id": "17", "job": "backup", "app": "default", "from": "2026-01-01T00:00:00Z", "to": "2026-01-31T23:59:59Z", "parallel": 2, "missing": true, "state": "running", "health": "failing", "failed": 1, "total": 31, "planned": 12, "left_out": 4, "ended": 10, "outcomes": {"failed": 1, "succeeded": 9}, "who": "alice", "created": "2027-01-30T14:20:05.221Z", "updated": "2027-01-30T14:31:40.07Z"}`,
 	of[view.BackfillDue](): `{"due": "2026-01-11T03:00:00Z", "state": "left_out"}`,
 	of[view.JobStats](): `{"now": "2027-01-30T14:20:05.221Z", "from": "2027-01-29T14:20:05.221Z", "counted_from": "2027-01-29T14:20:05.221Z", "failures_from": "2027-01-29T14:20:05.221Z", "cut": false,

@@ -10,14 +10,14 @@ var (
 		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.Group]]("A page of groups."),
 	}
 	getGroupDoc = operation{
-		id: "getGroup", tag: tagGroups, summary: "Show a group", about: "Its slots, how many are in use, and how many " +
-			"due times wait for one.",
+		id: "getGroup", tag: tagGroups, summary: "Show a group", about: "Its slots, its rate, how much of them is in " +
+			"use, and how many due times wait.",
 		replies: found[view.Group]("The group."), problems: []kind{notFound},
 	}
 	putGroupDoc = operation{
-		id: "putGroup", tag: tagGroups, unless: true, summary: "Create a group, or change its slots",
-		about:   "A lower number of slots takes effect as runs end.",
-		body:    &requestBody{of: of[view.Group](), about: "The group.", example: `{"slots": 2}`},
+		id: "putGroup", tag: tagGroups, unless: true, summary: "Create a group, or change what it allows",
+		about:   "Give slots, a rate, or both; what is left out is no limit. A lower number of slots takes effect as runs end.",
+		body:    &requestBody{of: of[view.Group](), about: "The group.", example: `{"slots": 2, "rate": "10/1m"}`},
 		replies: []reply{{status: http.StatusOK, about: "The current group.", of: of[view.Group]()}}, changes: true,
 		problems: []kind{notFound},
 	}

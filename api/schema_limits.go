@@ -156,7 +156,7 @@ var needed = map[reflect.Type][]string{
 	of[newJobBody]():  {"name"},
 	of[manifestJob](): {"name"},
 	of[view.Job]():    nil, // some routes have the name in the path
-	of[view.Group]():  {"slots"},
+	of[view.Group]():  nil, // slots, or a rate
 
 	of[view.AlertRule]():    {"on", "channels"},
 	of[view.AlertChannel](): {"type"},

@@ -59,7 +59,7 @@ type Editor interface {
 	// -1 if there must be no calendar yet.
 	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
 	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
-	PutGroup(ctx context.Context, name string, slots int) (trip.Group, error)
+	PutGroup(ctx context.Context, want job.GroupSpec) (trip.Group, error)
 	DeleteGroup(ctx context.Context, name string) error // *job.InUse while jobs refer to it
 
 	// PauseApp, ResumeApp and PutRetention concern the whole cluster when app is "".

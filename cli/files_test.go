@@ -745,7 +745,7 @@ func TestFilesOnACluster(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	file := write(t, dir, "jobs.yaml", `groups: [{name: g, slots: 2}]
+	file := write(t, dir, "jobs.yaml", `groups: [{name: g, slots: 2, rate: 10/1m}]
 calendars: [{name: c, exclude: [12-24]}]
 jobs:
   - {app: shop, name: a, schedule: 0 3 1 1 *, command: 'true', group: g, calendars: [c]}
@@ -762,7 +762,7 @@ jobs:
 	first := do("groups:", "export").out
 	exported := write(t, dir, "exported.yaml", first)
 	do("5 unchanged", "apply", "-f", exported) // including the retention rule
-	do("2 deleted", "apply", "-f", write(t, dir, "none.yaml", "groups: [{name: g, slots: 2}]"), "--prune", "--app",
+	do("2 deleted", "apply", "-f", write(t, dir, "none.yaml", "groups: [{name: g, slots: 2, rate: 10/1m}]"), "--prune", "--app",
 		"shop", "--delete-all")
 	do("2 created, 3 unchanged", "apply", "-f", exported)
 	if second := do("", "export").out; second != first {

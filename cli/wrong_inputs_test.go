@@ -65,6 +65,8 @@ func TestWrongInputs(t *testing.T) {
 		{"group set database", exitUsage, "--slots is missing"},
 		{"group set database 3", exitUsage, `unexpected argument "3"`},
 		{"group set database --slots -1", exitRefused, "it must be a whole number from 1"},
+		{"group set database --rate 10", exitRefused, "is not a rate; give starts and their period"},
+		{"group set database --slots few", exitUsage, "want a whole number, or \"none\" for no limit"},
 		{"backfill start hello", exitUsage, "--from is missing"},
 		{"job run hello --wait-timeout 1s", exitUsage, "--wait-timeout needs --wait"},
 		{"job ls --server ftp://x", exitUsage, `server "ftp://x": want a URL`},

@@ -37,7 +37,8 @@ type Apply struct {
 // GroupSpec is a group as files define it.
 type GroupSpec struct {
 	Name  string `json:"name" doc:"Its name, which cannot be changed."`
-	Slots int    `json:"slots" doc:"How many runs of its jobs can execute at once in the whole cluster."`
+	Slots int    `json:"slots,omitempty" doc:"How many runs of its jobs can execute at once in the whole cluster. It may be left out beside a rate: no limit."`
+	Rate  string `json:"rate,omitempty" doc:"How many runs of its jobs can start within any period, such as 10/1m. Default: no limit."`
 }
 
 // Wanted is a job as files define it.
@@ -168,7 +169,7 @@ func twice[K comparable](p *Problems, seen map[K]int, key K, list string, i int)
 func (a *Apply) checkGroups(p *Problems) {
 	seen := map[string]int{}
 	for i, g := range a.Groups {
-		p.within(fmt.Sprintf("groups[%d]", i), CheckGroup(g.Name, g.Slots))
+		p.within(fmt.Sprintf("groups[%d]", i), CheckGroup(g))
 		twice(p, seen, g.Name, "groups", i)
 	}
 }

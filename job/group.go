@@ -7,21 +7,48 @@ import (
 	"go-crontab/job/problem"
 )
 
-// MaxSlots bounds the slots of a group.
+// MaxSlots bounds the slots of a group. A group with so many has no limit of runs that execute at
+// once.
 const MaxSlots = 1_000_000
 
-// CheckGroup returns the problems of a group's name and slots, as Problems, or nil.
-func CheckGroup(name string, slots int) error {
+// CheckGroup returns the problems of a group as Problems, or nil.
+func CheckGroup(g GroupSpec) error {
 	var p Problems
-	checkName(&p, "name", name)
-	if slots < 1 || slots > MaxSlots {
-		p.Add("slots", problem.NotBetween.Advise("to start none at all, pause the jobs"), slots, 1, MaxSlots)
+	checkName(&p, "name", g.Name)
+	if _, wrong := parseRate(g.Rate); g.Rate != "" && wrong != nil {
+		p.Put("rate", *wrong)
+	}
+
+	switch {
+	case g.Slots == 0 && g.Rate != "": // no limit
+	case g.Slots < 1 || g.Slots > MaxSlots:
+		p.Add("slots", problem.NotBetween.Advise("to start none at all, pause the jobs"), g.Slots, 1, MaxSlots)
 	}
 	if p == nil {
 		return nil
 	}
 	return p
 }
+
+// Limits returns what a valid group allows.
+func (g GroupSpec) Limits() (slots int, rate Rate) {
+	rate, _ = parseRate(g.Rate)
+	if g.Slots == 0 {
+		return MaxSlots, rate
+	}
+	return g.Slots, rate
+}
+
+// GroupOf returns the definition of a group that allows so much.
+func GroupOf(name string, slots int, rate Rate) GroupSpec {
+	if slots == MaxSlots && rate.Any() {
+		slots = 0
+	}
+	return GroupSpec{Name: name, Slots: slots, Rate: rate.String()}
+}
+
+// Diff lists what other changes.
+func (g GroupSpec) Diff(other GroupSpec) []Change { return diff(flatOf(&g), flatOf(&other)) }
 
 // Name is what people call a job.
 type Name struct{ App, Name string }

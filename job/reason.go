@@ -116,7 +116,7 @@ const (
 	ReasonBackfillRunAhead ReasonCode = "backfill_run_ahead"
 	// Overlap: the job's limit of waiting due times is reached.
 	ReasonQueueFull ReasonCode = "queue_full"
-	// Its group has no free slot, and the job's limit of waiting due times is reached.
+	// Its group has no free slot, or has used up its rate, and the job's limit of waiting due times is reached.
 	ReasonGroupFull ReasonCode = "group_full"
 	// Its group does not exist.
 	ReasonGroupMissing ReasonCode = "group_missing"

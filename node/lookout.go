@@ -110,11 +110,12 @@ func (l *lookout) NothingToClaim(before job.Micros) bool {
 		(g.FirstIdle == 0 || g.FirstIdle > before)
 }
 
-// NothingToStart reports whether, a moment ago, no idle run was due, and no session held a run that
-// it might fail to start in time.
+// NothingToStart reports whether, a moment ago, no idle run was due, no group had to be woken soon,
+// and no session held a run that it might fail to start in time.
 func (l *lookout) NothingToStart(now job.Micros) bool {
 	g, ok := l.seen()
-	return ok && !g.Held && (g.FirstIdle == 0 || g.FirstIdle > now)
+	return ok && !g.Held && (g.FirstIdle == 0 || g.FirstIdle > now) &&
+		(g.FirstWake == 0 || g.FirstWake > now.Add(lookoutPeriod))
 }
 
 // Alone reports whether there was a single session a moment ago.

@@ -237,7 +237,7 @@ func TestGroup(t *testing.T) {
 		nodes = append(nodes, c.start(fmt.Sprint("node", i), func(cfg *node.Config) { cfg.Executor = g }))
 	}
 
-	if _, err := nodes[0].Editor().PutGroup(t.Context(), "db", 2); err != nil {
+	if _, err := nodes[0].Editor().PutGroup(t.Context(), job.GroupSpec{Name: "db", Slots: 2}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -286,7 +286,7 @@ func TestGroup(t *testing.T) {
 	await(t, "four wait", 10*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM run WHERE state = 'waiting'") == 4
 	})
-	if _, err := nodes[1].Editor().PutGroup(t.Context(), "db", 6); err != nil {
+	if _, err := nodes[1].Editor().PutGroup(t.Context(), job.GroupSpec{Name: "db", Slots: 6}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -327,7 +327,7 @@ func TestGroupOfRetries(t *testing.T) {
 	}
 
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
-	if _, err := n.Editor().PutGroup(t.Context(), "one", 1); err != nil {
+	if _, err := n.Editor().PutGroup(t.Context(), job.GroupSpec{Name: "one", Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -418,6 +418,65 @@ func TestMisfireAll(t *testing.T) {
 
 	if counted < 100 || counted > 120 {
 		t.Errorf("%d due times were counted as missed; want about 110", counted)
+	}
+	c.nothingWaits()
+}
+
+// TestRateOfGroups: three nodes start the runs of a group at close to its rate, by the times of the
+// processes never more, and the highest priority first.
+func TestRateOfGroups(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(20 * time.Millisecond)
+	var nodes []*member
+	for i := range 3 {
+		nodes = append(nodes, c.start(fmt.Sprint("node", i), func(cfg *node.Config) { cfg.Executor = g }))
+	}
+
+	const runs, rate, period = 60, 10, 2 * time.Second
+	if _, err := nodes[0].Editor().PutGroup(t.Context(), job.GroupSpec{Name: "api", Rate: "10/2s"}); err != nil {
+		t.Fatal(err)
+	}
+
+	at := nodes[0].Now().Add(15 * time.Second).UTC()
+	for i := range runs {
+		spec := job.Spec{Name: fmt.Sprint("low ", i), At: &at, Group: "api", Priority: 1}
+		if i%2 == 0 {
+			spec.Name, spec.Priority = fmt.Sprint("high ", i), 10
+		}
+		nodes[i%3].create(spec)
+	}
+
+	await(t, "all have run", 60*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE outcome = 'succeeded'") == runs
+	})
+
+	const above = `
+		SELECT COUNT(*)
+		FROM run a
+		WHERE (SELECT COUNT(*) FROM run b WHERE b.started >= a.started AND b.started < a.started + ?) > ?`
+	// A loaded machine spawns a process a little after its start was decided.
+	if n := c.count(above, (period - 200*time.Millisecond).Microseconds(), rate); n > 0 {
+		t.Errorf("%d starts begin a period with more than %d", n, rate)
+	}
+	t.Logf("%d starts begin a period with more, by the times of the processes", c.count(above, period.Microseconds(), rate))
+
+	took := time.Duration(c.count("SELECT MAX(started) - MIN(started) FROM run")) * time.Microsecond
+	ideal := period * (runs/rate - 1)
+	t.Logf("%d starts took %s, the rate allows %s", runs, took, ideal)
+	if took > ideal*10/8 {
+		t.Errorf("%d starts took %s, want at most %s", runs, took, ideal*10/8)
+	}
+
+	last := 0
+	order := g.begun()
+	for i, name := range order {
+		if strings.HasPrefix(name, "high") {
+			last = i
+		}
+	}
+	if last > runs/2+2*rate {
+		t.Errorf("got the order %v; want what has a high priority first", order)
 	}
 	c.nothingWaits()
 }

@@ -443,7 +443,10 @@ func (p *poisoner) victims(seed uint64) {
 		t.Fatalf("seed %d: %s: %v", seed, what, err)
 	}
 
-	ask("group", func(e *edit.Editor) error { _, err := e.PutGroup(ctx, "bad", 1); return err })
+	ask("group", func(e *edit.Editor) error {
+		_, err := e.PutGroup(ctx, job.GroupSpec{Name: "bad", Slots: 1})
+		return err
+	})
 	ask("calendar", func(e *edit.Editor) error {
 		_, err := e.PutCalendar(ctx, job.CalendarSpec{Name: "bad", Exclude: []job.CalendarDay{{Date: "2099-01-01"}}}, 0)
 		return err

@@ -37,7 +37,10 @@ type verdict struct {
 	asked   bool  // people asked for the run, and it was counted against the limits then
 	group   int32 // for start: the group of the slot that it holds; zero: none
 	takes   bool  // for start: it takes that slot now
-	gives   bool  // it gives back the slot that it holds
+	rated   int32 // for start: the group in whose rate it counts; zero: none
+
+	begins job.Micros // for start: when the run begins
+	gives  bool       // it gives back the slot that it holds
 
 	place      job.Micros  // for wait: a number that says which line, and which place in it
 	turn       int64       // for start and wait: the run that has the turn afterwards
@@ -71,7 +74,8 @@ var policies = []policy{
 	slot,
 }
 
-// judge gives every run a verdict, the earliest due first, and updates the scene after each.
+// judge gives every run a verdict, the earliest due first, and among these the highest priority. It
+// updates the scene after each.
 func judge(runs []trip.Run, s *scene) []verdict {
 	order := slices.Clone(runs)
 	slices.SortFunc(order, byDue)
@@ -97,7 +101,7 @@ func judge(runs []trip.Run, s *scene) []verdict {
 		if (v.action == refuse || v.action == wait) && s.now < r.DueNow {
 			v = verdict{action: hold, at: r.DueNow}
 		}
-		v.run, v.def, v.asked = *r, j.def, j.asked(r)
+		v.run, v.def, v.asked, v.begins = *r, j.def, j.asked(r), startOf(r, s.now)
 		j.follow(&v)
 		j.allowance.take(&v)
 		out[i] = v
@@ -107,7 +111,7 @@ func judge(runs []trip.Run, s *scene) []verdict {
 }
 
 func byDue(a, b trip.Run) int {
-	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Launch.Run, b.Launch.Run))
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.Launch.Run, b.Launch.Run))
 }
 
 // follow updates the scene of a job after a verdict.
@@ -122,6 +126,9 @@ func (j *jobScene) follow(v *verdict) {
 	case wait:
 		j.waited(v)
 		j.giveSlot(v)
+		if g := j.group; v.place < 0 { // it waits in the line of its group
+			g.lined = g.Rate.Any()
+		}
 		v.passes = woke
 	case postpone:
 		j.giveSlot(v)

@@ -29,11 +29,19 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 		return overduePeriod, nil
 	}
 
+	woken, err := s.wakeByTime(ctx, now)
+	if err != nil {
+		return overduePeriod, err
+	}
+	if woken > 0 {
+		now++ // they are due before this
+	}
+
 	found, others, err := s.findOverdue(ctx, now)
 	if err != nil {
 		return overduePeriod, err
 	}
-	if err := s.passSlotsOn(ctx, lateForSlots(others, now), now); err != nil {
+	if _, err := s.passSlotsOn(ctx, lateForSlots(others, now), now); err != nil {
 		return overduePeriod, err
 	}
 
@@ -127,15 +135,16 @@ func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
 	return late
 }
 
-// passSlotsOn wakes the next runs of groups whose woken runs have found no node with room. The runs
-// that were woken before stay idle, and ask for a slot again when a node has room.
-func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) error {
+// passSlotsOn wakes the next runs of groups whose woken runs have found no node with room, or whose
+// rate admits runs now. The runs that were woken before stay idle, and ask for a slot again when a
+// node has room.
+func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) (woken int, err error) {
 	if len(groups) == 0 {
-		return nil
+		return 0, nil
 	}
 
-	woken := 0
-	err := s.Exclusion.Do(ctx, lock.Change{
+	var wakes job.Micros
+	err = s.Exclusion.Do(ctx, lock.Change{
 		Name: "pass slots on",
 		Rows: func(tx *sql.Tx) error {
 			woken = 0
@@ -143,17 +152,23 @@ func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now jo
 			if err != nil {
 				return err
 			}
-			woken, err = trip.WakeGroups(tx, slices.Collect(maps.Values(locked)), now)
+			groups := slices.Collect(maps.Values(locked))
+			woken, err = trip.WakeGroups(tx, groups, now)
+			wakes = firstWake(groups)
 			return err
 		},
 		Settle: func(*sql.Tx) error { return nil }, // the next look reads the rows again
 		Sets:   func() {},
 	})
-	if err == nil && woken > 0 {
-		s.WakeOverdue.Up()
+	if err != nil {
+		return 0, err
 	}
 
-	return err
+	s.setAlarm(wakes, now)
+	if woken > 0 {
+		s.WakeOverdue.Up()
+	}
+	return woken, nil
 }
 
 // overduePages bounds the batches that one look reads when many of the runs may not run on this

@@ -400,7 +400,7 @@ func TestApplyLooksAgain(t *testing.T) {
 			spec.Owner = "other"
 			_, err = other.Update(other.ctx, id, 0, spec)
 		case 3:
-			_, err = other.PutGroup(other.ctx, "g", 3)
+			_, err = other.PutGroup(other.ctx, job.GroupSpec{Name: "g", Slots: 3})
 		case 4:
 			go other.PutCalendar(other.ctx, closed("c", 2), edit.AnyVersion) // it comes before or after
 			time.Sleep(50 * time.Millisecond)

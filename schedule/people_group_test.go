@@ -21,12 +21,12 @@ func TestPutGroup(t *testing.T) {
 	if _, err := p.Create(p.ctx, inGroup, false); !errors.As(err, new(job.Problems)) {
 		t.Errorf("a job of no group: got %v", err)
 	}
-	if _, err := p.PutGroup(p.ctx, "g", 0); !errors.As(err, new(job.Problems)) {
+	if _, err := p.PutGroup(p.ctx, job.GroupSpec{Name: "g", Slots: 0}); !errors.As(err, new(job.Problems)) {
 		t.Errorf("a group without slots: got %v", err)
 	}
 
 	for _, slots := range []int{1, 1, 3} {
-		if g, err := p.PutGroup(p.ctx, "g", slots); err != nil || g.Slots != slots || g.ID == 0 {
+		if g, err := p.PutGroup(p.ctx, job.GroupSpec{Name: "g", Slots: slots}); err != nil || g.Slots != slots || g.ID == 0 {
 			t.Errorf("got %+v, %v", g, err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestPutGroup(t *testing.T) {
 func TestMoreSlots(t *testing.T) {
 	c := newCluster(t)
 	p, m := c.person(c.dsn), c.member(1, c.dsn)
-	if _, err := p.PutGroup(p.ctx, "g", 1); err != nil {
+	if _, err := p.PutGroup(p.ctx, job.GroupSpec{Name: "g", Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -71,7 +71,7 @@ func TestMoreSlots(t *testing.T) {
 	}
 
 	p.wakes()
-	if _, err := p.at(101).PutGroup(p.ctx, "g", 2); err != nil {
+	if _, err := p.at(101).PutGroup(p.ctx, job.GroupSpec{Name: "g", Slots: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if got := append(m.takesOverdue(101.1), m.takesOverdue(101.2)...); len(got) != 1 || len(p.soon) != 1 {
@@ -92,7 +92,7 @@ func TestDeletedGroupAndNewJob(t *testing.T) {
 	c := newCluster(t)
 	dsn, proxy := c.proxied()
 	p, other := c.person(dsn), c.person(c.dsn)
-	if _, err := p.PutGroup(p.ctx, "g", 1); err != nil {
+	if _, err := p.PutGroup(p.ctx, job.GroupSpec{Name: "g", Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 

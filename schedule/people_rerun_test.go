@@ -55,6 +55,12 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 		}
 		return p.CancelBackfill(p.ctx, b.ID)
 	},
+	"rate of a group": func(p *person, _, _ int64) (any, error) {
+		if _, err := p.PutGroup(p.ctx, job.GroupSpec{Name: "g", Rate: "10/1m"}); err != nil {
+			return nil, err
+		}
+		return p.PutGroup(p.ctx, job.GroupSpec{Name: "g", Slots: 2, Rate: "5/1m"})
+	},
 	"calendar": func(p *person, _, _ int64) (any, error) {
 		p.puts(closed("c", 5))
 		p.withCalendar("j", "c")

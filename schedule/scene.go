@@ -59,7 +59,9 @@ type jobScene struct {
 type groupScene struct {
 	*trip.Group               // nil: the group does not exist
 	before      int           // slots taken when the row was read
+	known       []job.Micros  // its starts when the row was read
 	woken       int           // runs woken for its slots a moment ago
+	lined       bool          // runs wait in its line; only with a rate
 	queued      map[int64]int // runs waiting for a slot, by job; only for a full group and overlap allow
 }
 
@@ -123,15 +125,27 @@ func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error
 	}
 
 	woken, err := trip.Woken(tx, slices.Sorted(maps.Keys(s.slots)), s.now)
+	if err != nil {
+		return err
+	}
+	lined, err := trip.Lined(tx, s.lockedGroups())
 	for id, g := range s.slots {
-		g.woken = woken[id]
+		g.woken, g.lined = woken[id], lined[id]
 	}
 
 	return err
 }
 
+// lockedGroups lists the groups that the transaction has locked, by id.
+func (s *scene) lockedGroups() (groups []*trip.Group) {
+	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
+		groups = append(groups, s.slots[id].Group)
+	}
+	return groups
+}
+
 func (s *scene) addGroup(g *trip.Group) {
-	gs := &groupScene{Group: g, before: g.Taken, queued: map[int64]int{}}
+	gs := &groupScene{Group: g, before: g.Taken, known: slices.Clip(g.Starts), queued: map[int64]int{}}
 	s.groups[g.Name], s.slots[g.ID] = gs, gs
 }
 
@@ -312,7 +326,7 @@ func (s *scene) readGroupLines(tx *sql.Tx, runs []trip.Run) error {
 		r := &runs[i]
 		j := s.jobs[r.JobID]
 		g := j.group
-		if g == nil || g.Group == nil || g.free(r) > 0 || j.excludes() {
+		if g == nil || g.Group == nil || g.free(r, s.now) > 0 || j.excludes() {
 			continue
 		}
 		if _, known := g.queued[r.JobID]; known {

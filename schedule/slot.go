@@ -14,38 +14,58 @@ func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// slot: a run of a job in a group takes a slot of the group, or waits for one.
-func slot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
+// slot: a run of a job in a group takes a slot of the group, if the rate of the group admits a
+// start. Otherwise it waits in the line of the group.
+func slot(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	name := j.def.Spec.Group
 	g := j.group
 	switch {
-	case name == "", r.Group > 0:
+	case name == "":
 		return nil
 	case g == nil:
 		return &verdict{action: hold} // another transaction has locked the group, or the job joined it a moment ago
+	case g.Group == nil && r.Group > 0:
+		return nil
 	case g.Group == nil:
 		return refusal(job.Skipped, job.ReasonGroupMissing, "group %s does not exist", name)
-	case g.free(r) > 0:
+	case g.free(r, now) > 0:
 		return nil
 	}
 
 	waiting := g.queued[r.JobID]
-	if waiting >= j.def.Spec.QueueMax() && r.Kind != trip.Backfill && r.Attempt == 1 && !g.woke(r) {
-		return refusal(job.Skipped, job.ReasonGroupFull,
-			"group %s has no free slot, %s already waiting", name, waitingDueTimes(waiting))
+	waits := r.Kind == trip.Backfill || r.Attempt > 1 || r.Group > 0 || g.woke(r)
+	if !waits && waiting >= j.def.Spec.QueueMax() {
+		return refusal(job.Skipped, job.ReasonGroupFull, "group %s %s, %s already waiting", name, g.lacks(), waitingDueTimes(waiting))
 	}
 
 	return &verdict{action: wait, place: trip.GroupPlace(r, g.ID, j.def.Spec.Priority), turn: r.Launch.Run}
 }
 
-// free returns the number of slots that are free for a run. Runs that were woken for a slot a
-// moment ago go first.
-func (g *groupScene) free(r *trip.Run) int {
-	free := g.Slots - g.Taken
-	if !g.woke(r) {
-		free -= g.woken
+// free returns the number of starts that are free for a run. Runs that were woken for a slot a
+// moment ago go first. If runs wait for the rate of the group, newcomers join them: so the line
+// decides who is next.
+func (g *groupScene) free(r *trip.Run, now job.Micros) int {
+	at := startOf(r, now)
+	switch {
+	case r.Group > 0: // it holds a slot already
+		return g.Admits(at)
+	case g.woke(r):
+		return g.Free(at)
+	case g.lined:
+		return 0
 	}
-	return free
+	return g.Free(at) - g.woken
+}
+
+// startOf returns the instant at which a run begins if it is started now.
+func startOf(r *trip.Run, now job.Micros) job.Micros { return max(r.DueNow, now) }
+
+// lacks says what a group has none of.
+func (g *groupScene) lacks() string {
+	if g.Slots > g.Taken {
+		return "admits no start now (rate " + g.Rate.String() + ")"
+	}
+	return "has no free slot"
 }
 
 // woke reports whether a run was woken for a slot of the group.
@@ -60,6 +80,10 @@ func (j *jobScene) takeSlot(v *verdict) {
 		v.group = g.ID
 		v.takes = true
 		g.Taken++
+	}
+	if g := j.group; g != nil && g.Group != nil && g.Rate.Any() {
+		v.rated = g.ID
+		g.Count(v.begins)
 	}
 }
 

@@ -58,6 +58,7 @@ type Starter struct {
 	portion *portion
 	aside   *aside
 	order   *order
+	alarm   alarm // the next instant at which time wakes runs of a group with a rate
 	skips   *skipLog
 	busy    int // consecutive looks in which a locked row kept an overdue run from being judged
 }
@@ -132,7 +133,7 @@ func (s *Starter) decide(
 	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
 ) (verdicts []verdict, err error) {
 	defer s.pace.decided(time.Now())
-	woken, window := 0, s.window()
+	woken, wakes, window := 0, job.Micros(0), s.window()
 	stops, _ := s.Stops.now()
 	around := surroundings{
 		labels: s.Labels,
@@ -158,6 +159,7 @@ func (s *Starter) decide(
 				return err
 			}
 			woken, err = write(tx, s.Session.Number(), verdicts, scene, int64(window))
+			wakes = firstWake(scene.lockedGroups())
 			return err
 		},
 		Settle: func(tx *sql.Tx) error {
@@ -172,6 +174,7 @@ func (s *Starter) decide(
 	if err == nil {
 		s.order.note(heldFor, now)
 		s.signalOthers(woken, verdicts)
+		s.setAlarm(wakes, now)
 		s.skips.noteRefusals(verdicts, s.Definitions)
 	}
 

@@ -82,6 +82,7 @@ func (s *Starter) runOverdue(ctx context.Context) {
 			return 0, loop.ErrSkipped
 		}
 		next, err := s.takeOverdue(ctx, now)
+		next = s.alarm.pause(next, s.Session.Now())
 		asked = next < overduePeriod || err != nil
 		return max(time.Millisecond, next), err
 	})

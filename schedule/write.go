@@ -210,11 +210,20 @@ func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	return byJobs + byGroups, err
 }
 
-// writeSlots writes the numbers of taken slots after the verdicts, and returns the groups.
+// writeSlots writes the numbers of taken slots and the starts after the verdicts, and returns the
+// groups.
 func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group, err error) {
-	moved := map[int32]int{}
+	moved, started := map[int32]int{}, map[int32]bool{}
+	for _, g := range s.slots {
+		g.Starts = g.known
+	}
 	for i := range verdicts {
-		switch v := &verdicts[i]; {
+		v := &verdicts[i]
+		if v.action == start && v.rated != 0 {
+			started[v.rated] = true
+			s.slots[v.rated].Count(v.begins)
+		}
+		switch {
 		case v.action == start && v.takes:
 			moved[v.group]++
 		case v.gives && (v.action == wait || v.action == refuse || v.action == postpone):
@@ -222,14 +231,17 @@ func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group,
 		}
 	}
 
-	for _, id := range slices.Sorted(maps.Keys(s.slots)) {
-		g := s.slots[id]
-		g.Taken = g.before + moved[id]
-		groups = append(groups, g.Group)
-		if moved[id] == 0 {
-			continue
+	groups = s.lockedGroups()
+	for _, g := range groups {
+		by := moved[g.ID]
+		g.Taken = s.slots[g.ID].before + by
+		switch {
+		case started[g.ID]:
+			err = trip.MoveStarted(tx, g, by)
+		case by != 0:
+			err = trip.MoveTaken(tx, g.ID, by)
 		}
-		if err := trip.MoveTaken(tx, id, moved[id]); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -26,11 +26,13 @@ type Explanation struct {
 
 // Wait says what a due time is waiting for.
 type Wait struct {
-	For      string     `json:"for" enum:"job,group,node,pause,slot" doc:"What the run is waiting for: earlier runs of its job, a slot of its group, a suitable node, the end of a pause (only backfills), or a free slot of a node."`
-	Group    string     `json:"group,omitempty" doc:"The group without a free slot."`
-	Selector string     `json:"selector,omitempty" doc:"The selector of the job."`
-	Since    *time.Time `json:"since,omitempty" doc:"When it began to wait."`
-	Until    *time.Time `json:"until,omitempty" doc:"When it will be missed."`
+	For       string     `json:"for" enum:"job,group,node,pause,slot" doc:"What the run is waiting for: earlier runs of its job, a slot of its group, a suitable node, the end of a pause (only backfills), or a free slot of a node."`
+	Group     string     `json:"group,omitempty" doc:"The group in whose line it waits."`
+	Rate      string     `json:"rate,omitempty" doc:"The rate of the group, if the run waits for that."`
+	NextStart *time.Time `json:"next_start,omitempty" doc:"When the rate admits the next start of the group."`
+	Selector  string     `json:"selector,omitempty" doc:"The selector of the job."`
+	Since     *time.Time `json:"since,omitempty" doc:"When it began to wait."`
+	Until     *time.Time `json:"until,omitempty" doc:"When it will be missed."`
 }
 
 // Exclusion names the calendar that excludes an instant.

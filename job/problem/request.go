@@ -8,6 +8,7 @@ var (
 	WantBool     = say("want_bool", "is %s; it must be true or false")
 	WantWhole    = say("want_whole", "is %s; it must be a whole number")
 	WantWholeTo  = say("want_whole_to", "is %s; it must be a whole number from 1 to %d")
+	WantRate     = say("want_rate", "%q is not a rate; give starts and their period, such as 10/1m")
 	WantDuration = say("want_duration", `is %s; it must be a duration with its unit in quotes, such as "90s", "1h30m" or "7d"`)
 	WantTime     = say("want_time", `is %s; it must be a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
 	WantTextMap  = say("want_text_map", `is %s; it must be an object of texts, such as {"team": "data"}`)

@@ -610,7 +610,10 @@ export interface Grant {
 
 export interface Group {
   name: string;
-  slots: number;
+  slots?: number;
+  rate?: string;
+  starts?: number;
+  next_start?: string;
   executing: number;
   waiting: number;
   jobs: number;
@@ -817,6 +820,8 @@ export interface JobWait {
   due: string;
   for: 'job' | 'group' | 'node' | 'pause' | 'slot';
   group?: string;
+  rate?: string;
+  next_start?: string;
   selector?: string;
   since?: string;
   until?: string;
@@ -1346,6 +1351,8 @@ export interface VersionItem {
 export interface Wait {
   for: 'job' | 'group' | 'node' | 'pause' | 'slot';
   group?: string;
+  rate?: string;
+  next_start?: string;
   selector?: string;
   since?: string;
   until?: string;

@@ -228,6 +228,7 @@ export const sentences: Record<string, string> = {
   want_bool: '应为 true 或 false',
   want_whole: '应为整数',
   want_whole_to: '应为 1 到 $2 的整数',
+  want_rate: '“$1”不是速率；请填写次数和周期，例如 10/1m',
   want_duration: '请填写时长，例如 90s、15m、1h30m、7d',
   want_time: '请填写时刻，例如 2027-01-31T03:00:00Z',
   want_text_map: '应为文本组成的对象，例如 {"team": "data"}',

@@ -95,7 +95,7 @@ export const reasons: Record<string, Patterns> = {
   previous_run_waiting: [[/^(?:overlap: )?the run due (\S+) (?:is|was) still waiting to start$/, '重叠：计划时间为 $1 的运行仍在等待启动'], [none, '重叠：上一次运行仍在等待启动']],
   backfill_run_ahead: [[/^overlap: another due time is already waiting for a backfill run to end$/, '重叠：已有另一个计划时间在等待补跑的运行结束']],
   queue_full: [[/^overlap: the queue is full, (\d+) due times? (?:is|are) already waiting$/, '重叠：队列已满，已有 $1 个计划时间在等待'], [none, '重叠：队列已满']],
-  group_full: [[/^group (.+) has no free slot, (\d+) due times? (?:is|are) already waiting$/, '分组 $1 没有空闲槽位，已有 $2 个计划时间在等待'], [none, '分组没有空闲槽位']],
+  group_full: [[/^group (.+) admits no start now \(rate (\S+)\), (\d+) due times? (?:is|are) already waiting$/, '分组 $1 的速率 $2 已用完，已有 $3 个计划时间在等待'], [/^group (.+) has no free slot, (\d+) due times? (?:is|are) already waiting$/, '分组 $1 没有空闲槽位，已有 $2 个计划时间在等待'], [none, '分组没有空闲槽位']],
   group_missing: [[/^group (.+) does not exist$/, '分组 $1 不存在'], [none, '分组不存在']],
   app_limit_runs_per_minute: [[/^app (.+) is at its limit of (\d+) runs? a minute$/, '应用 $1 已达上限：每分钟最多启动 $2 次'], [none, '应用已达上限：每分钟启动次数']],
   app_limit_waiting: [[/^app (.+) is at its limit of (\d+) waiting runs?$/, '应用 $1 已达上限：最多 $2 个等待的运行'], [none, '应用已达上限：等待的运行']],
@@ -117,7 +117,7 @@ export const reasons: Record<string, Patterns> = {
 /** For what a due time waits, by `for`. */
 export const waits: Record<string, Patterns> = {
   job: [[/^earlier runs of the job have not ended$/, '任务之前的运行还没有结束']],
-  group: [[/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'], [none, '分组没有空闲槽位']],
+  group: [[/^rate of group (.+) is (\S+), next start at (\S+)$/, '分组 $1 的速率为 $2，下次可在 $3 启动'], [/^group (.+) has no free slot$/, '分组 $1 没有空闲槽位'], [none, '分组没有空闲槽位']],
   node: reasons.no_node,
   pause: [[none, '暂停尚未结束']],
   slot: [[none, '节点没有空闲槽位']],

@@ -245,7 +245,10 @@ export const zh = {
 
   'New group': '新建分组',
   'No groups yet': '还没有分组',
-  'A group limits how many runs of its jobs are in progress at the same time in the whole cluster.': '分组限制其任务在整个集群中同时进行的运行数量。',
+  'A group limits how many runs of its jobs are in progress at the same time in the whole cluster, or how many start in a period.': '分组限制其任务在整个集群中同时进行的运行数量，或一段时间内启动的数量。',
+  'Rate': '速率',
+  'Next start at {time}': '下次可启动：{time}',
+  'The most starts in any period, such as 10/1m. Leave slots or the rate empty for no limit.': '任意一段时间内最多启动的次数，例如 10/1m。槽位或速率留空表示不限制。',
   'Slots': '槽位',
   'Waiting': '等待中',
   'Edit': '编辑',

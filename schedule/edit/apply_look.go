@@ -178,7 +178,7 @@ func (a *applying) lookAtGroups(ctx context.Context) (map[string]trip.Group, err
 
 	for _, g := range a.want.Groups {
 		a.groups = append(a.groups, appliedGroup{g, found[g.Name]})
-		found[g.Name] = trip.Group{Name: g.Name, Slots: g.Slots} // jobs may name it
+		found[g.Name] = trip.Group{Name: g.Name} // jobs may name it
 	}
 
 	return found, nil

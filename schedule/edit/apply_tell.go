@@ -12,12 +12,11 @@ func (a *applying) tell() {
 	a.out = job.Applied{}
 	for _, g := range a.groups {
 		o := job.AppliedObject{Name: g.Name, Action: job.Unchanged}
-		if g.was.Slots != g.Slots {
-			c := job.Change{Field: "slots", Becomes: number(g.Slots)}
+		if slots, rate := g.Limits(); g.was.Slots != slots || g.was.Rate != rate {
 			if o.Action = job.Created; g.was.ID != 0 {
-				o.Action, c.Was = job.Updated, number(g.was.Slots)
+				o.Action = job.Updated
 			}
-			o.Changes = []job.Change{c}
+			o.Changes = job.GroupOf("", g.was.Slots, g.was.Rate).Diff(job.GroupOf("", slots, rate))
 		}
 		a.out.Groups = append(a.out.Groups, o)
 	}
@@ -50,8 +49,6 @@ func (a *applying) tell() {
 		a.out.Jobs = append(a.out.Jobs, job.AppliedJob{Action: job.Deleted, Job: r.Job})
 	}
 }
-
-func number(n int) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }
 
 func (j *appliedJob) tell() job.AppliedJob {
 	out := job.AppliedJob{Action: j.action()}

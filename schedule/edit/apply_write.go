@@ -119,11 +119,12 @@ func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err err
 		if err != nil {
 			return nil, err
 		}
-		if (is == nil) != (g.was.ID == 0) || is != nil && (is.ID != g.was.ID || is.Slots != g.was.Slots) {
+		if (is == nil) != (g.was.ID == 0) ||
+			is != nil && (is.ID != g.was.ID || is.Slots != g.was.Slots || is.Rate != g.was.Rate) {
 			return nil, errAgain
 		}
 
-		_, line, err := putGroup(tx, is, g.Name, g.Slots, a.now)
+		_, line, err := putGroup(tx, is, g.GroupSpec, a.now)
 		if err != nil {
 			return nil, err
 		}
@@ -134,12 +135,13 @@ func (a *applying) writeGroups(tx *sql.Tx, _ batch) (lines []*job.Entry, err err
 	return lines, nil
 }
 
-// wake wakes runs that wait for slots of groups which get more slots. The transaction has locked
-// the groups.
+// wake wakes runs that wait for the new slots and rates of groups. The transaction has locked the
+// groups.
 func (a *applying) wake(tx *sql.Tx) error {
 	var names []string
 	for i := range a.groups {
-		if g := &a.groups[i]; g.Slots > g.was.Slots {
+		g := &a.groups[i]
+		if slots, rate := g.Limits(); slots > g.was.Slots || rate != g.was.Rate {
 			names = append(names, g.Name)
 		}
 	}

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,16 +11,17 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// PutGroup makes a group, or changes its slots: the number of its jobs' runs that may execute at
-// once in the whole cluster. New slots are used at once. Removed slots are given up as runs end.
-func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Group, error) {
-	if err := job.CheckGroup(name, slots); err != nil {
+// PutGroup makes a group, or changes its slots, the number of its jobs' runs that may execute at
+// once in the whole cluster, and its rate, the number of runs that may start in a period. New slots
+// are used at once. Removed slots are given up as runs end.
+func (e *Editor) PutGroup(ctx context.Context, want job.GroupSpec) (trip.Group, error) {
+	if err := job.CheckGroup(want); err != nil {
 		return trip.Group{}, err
 	}
-	g, woken, err := e.tryPutGroup(ctx, name, slots)
+	g, woken, err := e.tryPutGroup(ctx, want)
 	// If another transaction has just made the group, the next try finds it.
 	for try := 1; errors.Is(err, sql.ErrExists) && try < groupTries; try++ {
-		g, woken, err = e.tryPutGroup(ctx, name, slots)
+		g, woken, err = e.tryPutGroup(ctx, want)
 	}
 	if err != nil {
 		return trip.Group{}, err
@@ -34,9 +36,9 @@ func (e *Editor) PutGroup(ctx context.Context, name string, slots int) (trip.Gro
 // groupTries bounds the tries when others make and delete the group at the same time.
 const groupTries = 5
 
-func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g trip.Group, woken int, err error) {
+func (e *Editor) tryPutGroup(ctx context.Context, want job.GroupSpec) (g trip.Group, woken int, err error) {
 	err = e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
-		was, err := trip.LockGroup(tx, name)
+		was, err := trip.LockGroup(tx, want.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +47,7 @@ func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g tri
 		}
 
 		var line *job.Entry
-		g, line, err = putGroup(tx, was, name, slots, now)
+		g, line, err = putGroup(tx, was, want, now)
 		if err != nil {
 			return nil, err
 		}
@@ -58,26 +60,38 @@ func (e *Editor) tryPutGroup(ctx context.Context, name string, slots int) (g tri
 // putGroup writes a group that the transaction has locked; was is nil for a new group. The audit
 // line is nil if the group is unchanged.
 func putGroup(
-	tx *sql.Tx, was *trip.Group, name string, slots int, now job.Micros,
+	tx *sql.Tx, was *trip.Group, want job.GroupSpec, now job.Micros,
 ) (g trip.Group, line *job.Entry, err error) {
-	line = &job.Entry{Action: job.ActionCreate, Kind: job.KindGroup, Name: name, Became: slotsText(slots)}
+	slots, rate := want.Limits()
 	switch {
 	case was == nil:
-		g = trip.Group{Name: name, Slots: slots}
+		g = trip.Group{Name: want.Name, Slots: slots, Rate: rate}
+		line = &job.Entry{Action: job.ActionCreate}
 		err = trip.InsertGroup(tx, &g, now)
-	case was.Slots == slots:
+	case was.Slots == slots && was.Rate == rate:
 		return *was, nil, nil
 	default:
-		g, line.Action, line.Was = *was, job.ActionUpdate, slotsText(was.Slots)
-		g.Slots = slots
-		err = trip.SetSlots(tx, &g, now)
+		line = &job.Entry{Action: job.ActionUpdate, Was: groupText(was)}
+		g = *was
+		g.Slots, g.Rate = slots, rate
+		err = trip.SetGroup(tx, &g, now)
 	}
+
+	line.Kind, line.Name, line.Became = job.KindGroup, want.Name, groupText(&g)
 
 	line.Ref = int64(g.ID)
 	return g, line, err
 }
 
-func slotsText(slots int) string { return fmt.Sprintf(`{"slots":%d}`, slots) }
+// groupText is what the audit says of a group.
+func groupText(g *trip.Group) string {
+	spec := job.GroupOf("", g.Slots, g.Rate)
+	text, _ := json.Marshal(struct { // numbers and texts always encode
+		Slots int    `json:"slots,omitempty"`
+		Rate  string `json:"rate,omitempty"`
+	}{spec.Slots, spec.Rate})
+	return string(text)
+}
 
 // DeleteGroup deletes a group to which no job refers. Otherwise the error is job.InUse, with the
 // names of some jobs.
@@ -100,7 +114,7 @@ func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 		}
 
 		line := &job.Entry{
-			Action: job.ActionDelete, Kind: job.KindGroup, Ref: int64(g.ID), Name: name, Was: slotsText(g.Slots),
+			Action: job.ActionDelete, Kind: job.KindGroup, Ref: int64(g.ID), Name: name, Was: groupText(g),
 		}
 		return line, trip.DropGroup(tx, g.ID)
 	})

@@ -26,4 +26,6 @@ CREATE TABLE arrival (
 ALTER TABLE grp
   ADD COLUMN rate   INT NOT NULL DEFAULT 0    COMMENT 'most starts within a period; 0: no limit',
   ADD COLUMN period BIGINT NOT NULL DEFAULT 0 COMMENT 'length of the period in microseconds',
-  ADD COLUMN starts BLOB NULL                 COMMENT 'times of its latest starts, oldest first, 8 bytes each; at most rate of them';
+  ADD COLUMN starts BLOB NULL                 COMMENT 'times of its latest starts, oldest first, 8 bytes each; at most rate of them',
+  ADD COLUMN wake_at BIGINT NOT NULL DEFAULT 0 COMMENT 'when the rate admits the first waiting run; 0: no run waits for that',
+  ADD KEY wake (wake_at);

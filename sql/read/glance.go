@@ -11,6 +11,7 @@ import (
 // Glance says, from one cheap statement, which kinds of work are waiting.
 type Glance struct {
 	FirstIdle   job.Micros // the earliest due time of an idle run; zero: none
+	FirstWake   job.Micros // the earliest instant at which time wakes waiting runs of a group; zero: none
 	FirstCursor job.Micros // the earliest cursor of a job; zero: none
 	Held        bool       // some session owns runs
 	Backfills   bool       // some backfill is running
@@ -33,6 +34,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 	const query = `
 		SELECT
 			COALESCE((SELECT MIN(due_now) FROM run FORCE INDEX (live) WHERE owner = 0), 0),
+			COALESCE((SELECT MIN(wake_at) FROM grp FORCE INDEX (wake) WHERE wake_at > 0), 0),
 			COALESCE((
 				SELECT next_due
 				FROM job FORCE INDEX (claim)
@@ -57,7 +59,7 @@ func (db *DB) Glance(ctx context.Context) (Glance, error) {
 
 	scan := func(rows *sql.Rows) (g Glance, err error) {
 		var epoch, mark string
-		err = rows.Scan(&g.FirstIdle, &g.FirstCursor, &g.Held, &g.Backfills, &g.Sessions, &g.Messages, &g.Alerts,
+		err = rows.Scan(&g.FirstIdle, &g.FirstWake, &g.FirstCursor, &g.Held, &g.Backfills, &g.Sessions, &g.Messages, &g.Alerts,
 			&g.LastLine, &g.Limits, &epoch, &mark)
 		g.Watermark = sql.WatermarkOf(epoch, mark)
 		return g, err

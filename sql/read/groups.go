@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"maps"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -20,7 +21,7 @@ type Group struct {
 // Groups lists groups with higher ids, by id, or only the group with the given name.
 func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) ([]Group, error) {
 	const query = `
-		SELECT g.id, g.name, g.slots, g.taken, g.created, g.updated,
+		SELECT g.id, g.name, g.slots, g.taken, g.rate, g.period, g.starts, g.created, g.updated,
 			(SELECT COUNT(*) FROM job_ref f FORCE INDEX (PRIMARY) WHERE f.kind = ? AND f.name = g.name)
 		FROM grp g
 		WHERE g.id > ? AND ? IN ('', g.name)
@@ -29,7 +30,10 @@ func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) (
 
 	r := db.Reader(ctx)
 	scan := func(rows *sql.Rows) (g Group, err error) {
-		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken, &g.Created, &g.Updated, &g.Jobs)
+		var starts []byte
+		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken, &g.Rate.Starts, &g.Rate.Period, &starts, &g.Created,
+			&g.Updated, &g.Jobs)
+		g.SetStarts(starts)
 		return g, err
 	}
 
@@ -41,5 +45,13 @@ func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) (
 		groups[i].Waiting, err = trip.CountLine(r, groups[i].ID)
 	}
 
+	return groups, err
+}
+
+// Rated returns those of the named groups that have a rate and a free slot: runs in their lines wait
+// for the rate.
+func (db *DB) Rated(ctx context.Context, names []string) (map[string]trip.Group, error) {
+	groups, err := trip.GroupsNamed(db.Reader(ctx), names)
+	maps.DeleteFunc(groups, func(_ string, g trip.Group) bool { return !g.Rate.Any() || g.Slots <= g.Taken })
 	return groups, err
 }

@@ -1,6 +1,7 @@
 package trip
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -9,12 +10,25 @@ import (
 	"go-crontab/sql"
 )
 
-// Group bounds the number of runs of its jobs that execute at once.
+// Group bounds the number of runs of its jobs that execute at once, and the rate of their starts.
 type Group struct {
-	ID    int32
-	Name  string
-	Slots int
-	Taken int // slots that executing runs hold
+	ID     int32
+	Name   string
+	Slots  int
+	Taken  int          // slots that executing runs hold
+	Rate   job.Rate     // zero: none
+	Starts []job.Micros // the times of its latest starts, oldest first. It is empty without a rate
+	WakeAt job.Micros   // when time must wake its waiting runs; zero: never
+}
+
+const groupColumns = "id, name, slots, taken, rate, period, starts, wake_at"
+
+func scanGroup(rows *sql.Rows) (*Group, error) {
+	g := &Group{}
+	var starts []byte
+	err := rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken, &g.Rate.Starts, &g.Rate.Period, &starts, &g.WakeAt)
+	g.SetStarts(starts)
+	return g, err
 }
 
 // LockGroups locks groups, and returns them by name. It skips groups that are locked already.
@@ -29,7 +43,7 @@ func LockGroups(tx *sql.Tx, names []string) (map[string]*Group, error) {
 	}
 
 	query := `
-		SELECT id, name, slots, taken
+		SELECT ` + groupColumns + `
 		FROM grp
 		WHERE name IN (?` + strings.Repeat(", ?", len(names)-1) + `)
 		ORDER BY id
@@ -43,7 +57,7 @@ func LockGroupIDs(tx *sql.Tx, ids []int32) (map[int32]*Group, error) {
 		return nil, nil
 	}
 	query := `
-		SELECT id, name, slots, taken
+		SELECT ` + groupColumns + `
 		FROM grp FORCE INDEX (PRIMARY)
 		WHERE id IN ` + list(slices.Values(ids)) + `
 		ORDER BY id
@@ -52,12 +66,7 @@ func LockGroupIDs(tx *sql.Tx, ids []int32) (map[int32]*Group, error) {
 }
 
 func groupsBy[K comparable](tx *sql.Tx, key func(*Group) K, query string, args ...any) (map[K]*Group, error) {
-	scan := func(rows *sql.Rows) (*Group, error) {
-		g := &Group{}
-		err := rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken)
-		return g, err
-	}
-	found, err := sql.Select(tx, "lock groups", scan, query, args...)
+	found, err := sql.Select(tx, "lock groups", scanGroup, query, args...)
 	out := make(map[K]*Group, len(found))
 	for _, g := range found {
 		out[key(g)] = g
@@ -135,8 +144,9 @@ func Woken(r sql.Reader, groups []int32, now job.Micros) (map[int32]int, error) 
 	return out, err
 }
 
-// WakeGroups wakes the first waiting runs of locked groups, one for each free slot. It returns the
-// number of runs that it woke.
+// WakeGroups wakes the first waiting runs of locked groups, one for each free slot that the rate
+// admits now. If the rate keeps others waiting, WakeAt says when to wake them. It returns the number
+// of runs that it woke.
 func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 	ids := make([]int32, len(groups))
 	for i, g := range groups {
@@ -149,17 +159,24 @@ func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 	}
 
 	var lines []span
-	var free []int
+	var most []int
+	free := map[int32]int{}
 	for _, g := range groups {
-		if n := g.Slots - g.Taken - woken[g.ID]; n > 0 {
-			lines, free = append(lines, groupLine(g.ID)), append(free, n)
+		free[g.ID] = max(0, g.Free(now)-woken[g.ID])
+		n := free[g.ID]
+		if g.Rate.Any() {
+			n++ // one more shows whether others go on waiting
+		}
+		if n > 0 {
+			lines, most = append(lines, groupLine(g.ID)), append(most, n)
 		}
 	}
 
-	found, err := firsts(tx, lines, func(i int) int { return free[i] })
+	found, err := firsts(tx, lines, func(i int) int { return most[i] })
 	if err != nil {
 		return 0, err
 	}
+	slices.SortFunc(found, func(a, b Held) int { return cmp.Compare(a.DueNow, b.DueNow) })
 
 	byGroup := map[int32][]int64{}
 	for _, h := range found {
@@ -169,11 +186,15 @@ func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 
 	total := 0
 	for _, g := range groups {
-		runs, err := wakeRuns(tx, byGroup[g.ID], g.ID, now)
+		first := byGroup[g.ID]
+		runs, err := wakeRuns(tx, first[:min(free[g.ID], len(first))], g.ID, now)
 		if err != nil {
 			return 0, err
 		}
 		total += len(runs)
+		if err := g.writeWake(tx, woken[g.ID]+len(runs), len(runs) < len(first), now); err != nil {
+			return 0, err
+		}
 	}
 
 	return total, nil

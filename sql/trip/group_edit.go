@@ -10,8 +10,8 @@ import (
 // LockGroup locks and returns a group; nil: it does not exist. It waits for starts that hold the
 // row.
 func LockGroup(tx *sql.Tx, name string) (*Group, error) {
-	const query = `
-		SELECT id, name, slots, taken
+	query := `
+		SELECT ` + groupColumns + `
 		FROM grp FORCE INDEX (name)
 		WHERE name = ?
 		FOR UPDATE`
@@ -46,9 +46,10 @@ func ShareGroups(tx *sql.Tx, names []string) (map[string]bool, error) {
 // InsertGroup writes a new group and sets its id. If the name is taken, it returns sql.ErrExists.
 func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
-		INSERT INTO grp (name, slots, created, updated)
-		VALUES (?, ?, ?, ?)`
-	id, err := tx.Insert("insert group", query, g.Name, g.Slots, int64(now), int64(now))
+		INSERT INTO grp (name, slots, rate, period, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?)`
+	id, err := tx.Insert("insert group", query, g.Name, g.Slots, g.Rate.Starts, int64(g.Rate.Period),
+		int64(now), int64(now))
 	if sql.IsDuplicate(err) {
 		err = fmt.Errorf("group %q: %w", g.Name, sql.ErrExists)
 	}
@@ -56,15 +57,16 @@ func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	return err
 }
 
-// SetSlots changes the number of slots of a locked group. Taken slots stay taken until their runs
-// end.
-func SetSlots(tx *sql.Tx, g *Group, now job.Micros) error {
+// SetGroup changes the slots and the rate of a locked group. Taken slots stay taken until their runs
+// end. Starts under the old rate count for the new one, as many of them as the row knows.
+func SetGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
 		UPDATE grp
-		SET slots = ?, updated = ?
+		SET slots = ?, rate = ?, period = ?, starts = ?, updated = ?
 		WHERE id = ?`
-	n, err := tx.Exec("change slots", query, g.Slots, int64(now), g.ID)
-	return expect("change slots", n, 1, err)
+	g.trimStarts()
+	n, err := tx.Exec("change group", query, g.Slots, g.Rate.Starts, int64(g.Rate.Period), g.startsText(), int64(now), g.ID)
+	return expect("change group", n, 1, err)
 }
 
 // DropGroup removes a locked group.
@@ -83,17 +85,14 @@ func GroupsNamed(r sql.Reader, names []string) (map[string]Group, error) {
 		return out, nil
 	}
 
-	scan := func(rows *sql.Rows) (g Group, err error) {
-		err = rows.Scan(&g.ID, &g.Name, &g.Slots, &g.Taken)
-		out[g.Name] = g
-		return g, err
-	}
-
 	query := `
-		SELECT id, name, slots, taken
+		SELECT ` + groupColumns + `
 		FROM grp FORCE INDEX (name)
 		WHERE name IN ` + sql.Values(1, len(names))
-	_, err := sql.Select(r, "read groups", scan, query, texts(names)...)
+	found, err := sql.Select(r, "read groups", scanGroup, query, texts(names)...)
+	for _, g := range found {
+		out[g.Name] = *g
+	}
 	return out, err
 }
 

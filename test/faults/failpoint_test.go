@@ -399,7 +399,7 @@ func (p *points) serve() {
 // so only their executions are checked.
 func (p *points) fill() {
 	for name, body := range map[string]object{
-		"one slot": {"slots": 1},
+		"one slot": {"slots": 1, "rate": "100/1s"},
 	} {
 		p.must("PUT", "/api/v1/groups/"+name, body)
 	}
@@ -1104,8 +1104,10 @@ func (p *points) lure(v *victim) {
 			}
 		}
 
-	case "insert group", "change slots":
-		step = func(m *member, n int) { m.quick("PUT", "/api/v1/groups/one%20slot", object{"slots": 1}) }
+	case "insert group", "change group":
+		step = func(m *member, n int) {
+			m.quick("PUT", "/api/v1/groups/one%20slot", object{"slots": 1, "rate": fmt.Sprintf("%d/1s", 100+n%2)})
+		}
 
 	case "take chore", "record the work of a chore": // its holder keeps it for minutes, dead or alive
 		step = func(m *member, n int) { p.exec("UPDATE chore SET session_id = NULL, until = 0") }

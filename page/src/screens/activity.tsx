@@ -10,6 +10,7 @@ import { Diff, differences } from '../parts/diff';
 import { Calendars } from './calendars';
 import { Logins } from './logins';
 import { here, Link, setQuery } from '../router';
+import { stamp } from '../time';
 import type { AuditEntry, Group, NewToken, Page, Pause, Role, Secret, Token } from '../types';
 
 const most = 1000; // things of a kind that are listed at once
@@ -107,12 +108,13 @@ function Groups() {
   return (
     <Card title={t('Groups')} more={may('admin') && <Button icon="plus" work={() => edit()}>{t('New group')}</Button>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="jobs" title={t('No groups yet')}><p>{t('A group limits how many runs of its jobs are in progress at the same time in the whole cluster.')}</p></Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th class="num">{t('Waiting')}</th><th class="num thin-hide">{t('Jobs')}</th><th /></tr></thead>
+      {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="jobs" title={t('No groups yet')}><p>{t('A group limits how many runs of its jobs are in progress at the same time in the whole cluster, or how many start in a period.')}</p></Empty> : (
+        <div class="scroll"><table><thead><tr><th>{t('Name')}</th><th>{t('Slots')}</th><th>{t('Rate')}</th><th class="num">{t('Waiting')}</th><th class="num thin-hide">{t('Jobs')}</th><th /></tr></thead>
           <tbody>{items.map((g) => (
             <tr key={g.name}>
               <td><bdi>{g.name}</bdi></td>
-              <td style={{ minWidth: '120px' }}><div class="meter"><i style={{ width: `${Math.min(100, (100 * g.executing) / Math.max(1, g.slots))}%` }} /></div><span class="small faint">{g.executing} / {g.slots}</span></td>
+              <td style={{ minWidth: '120px' }}>{g.slots ? <Used of={g.slots} used={g.executing} text={`${g.executing} / ${g.slots}`} /> : g.executing}</td>
+              <td style={{ minWidth: '120px' }} title={g.next_start && t('Next start at {time}', { time: stamp(g.next_start) })}>{g.rate && <Used of={parseInt(g.rate)} used={g.starts ?? 0} text={`${g.starts ?? 0} / ${g.rate}`} />}</td>
               <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num thin-hide"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the group {name}?', { name: g.name }), button: t('Delete'), danger: true, text: <p>{t('A group that jobs still use cannot be deleted.')}</p>, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>
@@ -122,17 +124,22 @@ function Groups() {
   );
 }
 
+const Used = ({ of, used, text }: { of: number; used: number; text: string }) => (
+  <><div class="meter"><i style={{ width: `${Math.min(100, (100 * used) / Math.max(1, of))}%` }} /></div><span class="small faint">{text}</span></>
+);
+
 function GroupDialog({ group: g, done }: { group?: Group; done: () => void }) {
-  const [name, setName] = useState(g?.name ?? ''), [slots, setSlots] = useState(String(g?.slots ?? 1)), [problem, setProblem] = useState<Problem>();
+  const [name, setName] = useState(g?.name ?? ''), [slots, setSlots] = useState(String(g ? g.slots ?? '' : 1)), [rate, setRate] = useState(g?.rate ?? ''), [problem, setProblem] = useState<Problem>();
   const work = async () => {
     const close = closing();
-    try { await write(`/api/v1/groups/${encodeURIComponent(name)}`, { slots: Number(slots) }, g); close(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+    try { await write(`/api/v1/groups/${encodeURIComponent(name)}`, { ...(slots.trim() && { slots: Number(slots) }), ...(rate.trim() && { rate: rate.trim() }) }, g); close(); done(); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
   return (
     <Dialog title={g ? g.name : t('New group')} close={closeDialog}>
       <div class="body">
         {!g && <Field id="gname" label={t('Name')} error={problem?.errors.find((x) => x.field === 'name')}><input id="gname" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>}
         <Field id="slots" label={t('Slots')} error={problem?.errors.find((x) => x.field === 'slots')}><input id="slots" type="number" min={1} value={slots} onInput={(e) => setSlots(e.currentTarget.value)} /></Field>
+        <Field id="rate" label={t('Rate')} hint={t('The most starts in any period, such as 10/1m. Leave slots or the rate empty for no limit.')} error={problem?.errors.find((x) => x.field === 'rate')}><input id="rate" placeholder="10/1m" value={rate} onInput={(e) => setRate(e.currentTarget.value)} /></Field>
         {problem && problem.errors.length === 0 && <ProblemBox problem={problem} />}
       </div>
       <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" disabled={!name.trim()} work={work}>{t('Save')}</Button></footer>
