@@ -171,7 +171,7 @@ func (x *Executing) run(a *entry) {
 	// A signalled command may exit with 0 or a status of its own, but its work is not done.
 	case x.Guard.Lapsed() &&
 		(result.Outcome == job.Failed && result.Signal != "" ||
-			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
+			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded || result.Outcome == job.Skipped)):
 		result.Outcome = job.Lost
 		result.Reason = reason(job.ReasonGuardKill,
 			"its node hung or lost MySQL for too long, and the guard killed the run")

@@ -442,6 +442,7 @@ export interface Definition {
   env?: Record<string, string>;
   stdin?: string;
   success_codes?: number[];
+  skip_exit_codes?: number[];
   grace?: Duration;
   limits?: Limits;
   overlap: Overlap;
@@ -531,7 +532,7 @@ export interface Explanation {
   at: string;
   due_time?: string;
   due: boolean;
-  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
+  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'nothing_to_do' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
   answer: string;
   runs?: Run[];
   before?: DueTime;
@@ -723,6 +724,7 @@ export interface Job {
   env?: Record<string, string>;
   stdin?: string;
   success_codes?: number[];
+  skip_exit_codes?: number[];
   grace?: Duration;
   limits?: Limits;
   overlap: 'skip' | 'queue' | 'replace' | 'allow' | '';

@@ -18,6 +18,7 @@ export const sentences: Record<string, string> = {
   control_character: '“$1”含有控制字符',
   outer_space: '“$1”的首尾有空白',
   given_already: '$1 已经给出过',
+  code_twice: '$1 也在 $2 中；一个退出码只能表示其中之一',
   given_already_as: '$1 已在 $2 给出过',
   given_twice: '给出了不止一次',
   given_beside: '与 $1 同时给出；一个任务只做一件事，请去掉 $2 中的一个',

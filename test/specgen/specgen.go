@@ -216,7 +216,8 @@ func drawWhat(t *rapid.T, s *job.Spec, one func(string, ...string) string, some 
 	}
 
 	if some("codes") {
-		s.SuccessCodes = []int{0, number("code", 1, 255)}
+		s.SuccessCodes = []int{0, number("code", 1, 254)}
+		s.SkipCodes = []int{255}
 	}
 
 	if some("limits") {

@@ -423,7 +423,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
       {section('Placement & concurrency', ['selector', 'group', 'priority', 'queue'], <>{box('selector', 'Node selector', { mono: true, place: 'zone in (a,b),!gpu', wide: true })}
         <Field id="f-group" label={t('Group')} error={error('group')}><select id="f-group" disabled={disabled} value={str('group')} onChange={(ev) => set(['group'], ev.currentTarget.value)}><option value="">{t('none')}</option>{[...new Set([...(groups.data?.items.map((g) => g.name) ?? []), ...(spec.group ? [spec.group] : [])])].map((g) => <option key={g} value={g}>{g}</option>)}</select></Field>
         {box('priority', 'Priority', { number: true, place: '0' })}{box('queue', 'Queue limit', { number: true })}</>)}
-      {does === 'command' && section('Command options', ['user', 'dir', 'env', 'stdin', 'success_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Working directory', { mono: true })}{box('grace', 'Grace period', { mono: true, place: '5s' })}{box('limits.memory', 'Memory limit', { mono: true, place: '512MiB' })}{box('limits.cpu', 'CPU limit', { number: true })}{box('limits.pids', 'Process limit', { number: true })}<Pairs label={t('Environment variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'Standard input', { rows: 3, wide: true })}</>)}
+      {does === 'command' && section('Command options', ['user', 'dir', 'env', 'stdin', 'success_codes', 'skip_exit_codes', 'grace', 'limits.memory', 'limits.cpu', 'limits.pids'], <>{box('user', 'User')}{box('dir', 'Working directory', { mono: true })}{box('grace', 'Grace period', { mono: true, place: '5s' })}<Codes id="f-success_codes" label={t('Success codes')} place="0" value={spec.success_codes} disabled={disabled} set={(v) => set(['success_codes'], v)} error={error('success_codes')} /><Codes id="f-skip_exit_codes" label={t('Codes for nothing to do')} place="75" hint={t('The run ends skipped: no alert, no retry')} value={spec.skip_exit_codes} disabled={disabled} set={(v) => set(['skip_exit_codes'], v)} error={error('skip_exit_codes')} />{box('limits.memory', 'Memory limit', { mono: true, place: '512MiB' })}{box('limits.cpu', 'CPU limit', { number: true })}{box('limits.pids', 'Process limit', { number: true })}<Pairs label={t('Environment variables')} value={spec.env} disabled={disabled} set={(v) => set(['env'], v)} error={error('env')} />{box('stdin', 'Standard input', { rows: 3, wide: true })}</>)}
       {section('Retention', ['keep.age', 'keep.runs', 'keep.bytes', 'keep.failures', 'output.keep', 'output.mark_stderr'], <>
         {box('keep.age', 'Keep runs for', { mono: true, place: '720h', hint: t('Counted from the end of each run') })}{box('keep.runs', 'Keep the latest', { number: true, place: '10000', hint: t('Scheduled times per job') })}
         {box('keep.bytes', 'Max output', { mono: true, place: '1GiB', hint: t('Per job; the oldest runs are deleted first') })}{box('keep.failures', 'Keep unsuccessful runs for', { mono: true, place: '8760h', hint: t('Overrides the other limits') })}
@@ -445,6 +445,16 @@ function Section({ title, set, wrong, children }: { title: string; set: number; 
       <div class="in fields">{children}</div>
     </details>
   );
+}
+
+const codesOf = (text: string) => text.split(/[\s,]+/).filter(Boolean).map((x) => (/^\d+$/.test(x) ? Number(x) : x));
+
+/** A list of exit codes as one line of text. What is no number goes to the server as it is, which says so. */
+function Codes({ id, label, hint, place, value, disabled, error, set }: { id: string; label: string; hint?: string; place: string; value: unknown; disabled: boolean; error?: Sentence; set: (v: unknown) => void }) {
+  const list = Array.isArray(value) ? value : blank(value) ? [] : [value];
+  const [text, setText] = useState(list.join(', '));
+  const shown = JSON.stringify(codesOf(text)) === JSON.stringify(list) ? text : list.join(', ');
+  return <Field id={id} label={label} hint={hint} error={error}><input id={id} class="mono" disabled={disabled} value={shown} placeholder={place} spellcheck={false} autocomplete="off" onInput={(ev) => { setText(ev.currentTarget.value); set(codesOf(ev.currentTarget.value)); }} /></Field>;
 }
 
 const zones: string[] = (() => { try { return ['UTC', ...(Intl as any).supportedValuesOf('timeZone')]; } catch { return ['UTC', myZone]; } })();

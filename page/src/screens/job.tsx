@@ -152,7 +152,7 @@ function History({ job: j }: { job: Job }) {
 }
 
 function Plots({ runs }: { runs: Run[] }) {
-  const done = runs.filter((r) => r.started && r.ended).sort((a, b) => ms(a.started) - ms(b.started));
+  const done = runs.filter((r) => r.started && r.ended && r.outcome !== 'skipped').sort((a, b) => ms(a.started) - ms(b.started));
   if (done.length < 3) return null;
   const x = done.map((r) => ms(r.started) / 1000), took = (r: Run) => Math.max(0.1, ms(r.ended) - ms(r.started));
   const ok = (r: Run) => r.outcome === 'succeeded';
