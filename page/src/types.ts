@@ -454,6 +454,7 @@ export interface Definition {
   retry?: Retry;
   keep?: Keep;
   output?: Capture;
+  keep_job?: Duration;
   on_lost: string;
   ping?: Ping;
 }
@@ -736,6 +737,7 @@ export interface Job {
   retry?: Retry;
   keep?: Keep;
   output?: Capture;
+  keep_job?: Duration;
   on_lost: 'fail' | 'rerun' | '';
   ping?: Ping;
   paused: boolean;
@@ -746,6 +748,7 @@ export interface Job {
   version: number;
   next_due?: string;
   last_due?: string;
+  remove_at?: string;
   created: string;
   updated: string;
   warnings?: Message[];

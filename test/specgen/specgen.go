@@ -156,6 +156,9 @@ func draw(t *rapid.T, app string, groups, calendars []string) job.Spec {
 		s.Keep = job.Keep{Age: length("keep"), Runs: int64(number("runs kept", 0, 3)),
 			Bytes: job.Size(number("bytes kept", 0, 2) << 20)}
 	}
+	if (s.At != nil || s.End != nil || s.MaxFires != 0) && some("keep job") {
+		s.KeepJob = job.Duration(number("keep job", 1, 100)) * job.Duration(time.Hour)
+	}
 	if some("output") && s.HTTP == nil {
 		s.Output = job.Capture{
 			Keep: job.Size(number("output kept", 0, 3)) << 20, MarkStderr: s.Command != "" && some("mark"),
