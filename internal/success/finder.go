@@ -3,8 +3,9 @@ package success
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"go-crontab/job"
@@ -33,6 +34,7 @@ type stretch struct {
 }
 
 const (
+	askedAtOnce = 100 // runs in one statement
 	walksAtOnce = 8
 	firstRuns   = 100     // runs that the first step of a walk reads
 	moreRuns    = 5000    // runs that each further step reads
@@ -78,41 +80,50 @@ func (f *Finder) LastSuccess(ctx context.Context, runs []job.Started, found func
 
 // previous answers for runs whose previous run succeeded, or that have none. It returns the indexes of the others.
 func (f *Finder) previous(ctx context.Context, runs []job.Started, found func(int, job.Micros)) (others []int, err error) {
-	const query = `
-		SELECT n.i, COALESCE((
-			SELECT IF(r.outcome = 'succeeded', r.due, -1)
-			FROM run r FORCE INDEX (attempt)
-			WHERE r.job_id = n.job_id AND r.due < n.due
-			ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC
-			LIMIT 1), 0)
-		FROM JSON_TABLE(?, '$[*]' COLUMNS (i INT PATH '$[0]', job_id BIGINT PATH '$[1]', due BIGINT PATH '$[2]')) n`
-
-	asked := make([][3]int64, len(runs))
-	for i := range runs {
-		asked[i] = [3]int64{int64(i), runs[i].JobID, int64(runs[i].Due)}
-	}
-	text, err := json.Marshal(asked)
-	if err != nil {
-		return nil, err
-	}
-
-	type answer struct {
-		i   int
-		due job.Micros
-	}
-	scan := func(rows *sql.Rows) (a answer, err error) {
-		err = rows.Scan(&a.i, &a.due)
-		return a, err
-	}
-	answers, err := sql.Select(f.db.Reader(ctx), "read the previous runs", scan, query, text)
-	for _, a := range answers {
-		if a.due < 0 {
-			others = append(others, a.i)
-		} else if err == nil {
-			found(a.i, a.due)
+	for from := 0; from < len(runs); from += askedAtOnce {
+		some := runs[from:min(len(runs), from+askedAtOnce)]
+		dues, err := f.previousOf(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, due := range dues {
+			if due < 0 {
+				others = append(others, from+i)
+			} else {
+				found(from+i, due)
+			}
 		}
 	}
-	return others, err
+	return others, nil
+}
+
+// previousOf returns the due time of the previous run of each run's job if that succeeded, -1 if it did not, and zero if
+// there is none. Each run has a part of its own in the statement: where due times come from another table, servers read
+// all later runs of a job.
+func (f *Finder) previousOf(ctx context.Context, runs []job.Started) ([]job.Micros, error) {
+	const part = `(
+		SELECT %d, IF(outcome = 'succeeded', due, -1)
+		FROM run FORCE INDEX (attempt)
+		WHERE job_id = %d AND due < %d
+		ORDER BY job_id DESC, due DESC, request DESC, attempt DESC
+		LIMIT 1)`
+
+	parts := make([]string, len(runs))
+	for i := range runs {
+		parts[i] = fmt.Sprintf(part, i, runs[i].JobID, int64(runs[i].Due))
+	}
+
+	dues := make([]job.Micros, len(runs))
+	err := sql.Each(f.db.Reader(ctx), "read the previous runs", func(rows *sql.Rows) error {
+		var i int
+		var due job.Micros
+		if err := rows.Scan(&i, &due); err != nil {
+			return err
+		}
+		dues[i] = due
+		return nil
+	}, strings.Join(parts, " UNION ALL "))
+	return dues, err
 }
 
 // search finds the last success before a run by a walk.

@@ -22,7 +22,7 @@ type fixture struct {
 func setUp(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	db, err := sql.Open(testdb.DSN(t), sql.MigrateTimeouts, 4)
+	db, err := sql.Open(testdb.DSN(t), sql.MigrateTimeouts, 1) // one connection, so that its reads can be counted
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +97,43 @@ func TestLastSuccess(t *testing.T) {
 	if want := "[20 10 10 0 10 0 0]"; fmt.Sprint(micros(got)) != want {
 		t.Errorf("got %v, want %s", micros(got), want)
 	}
+}
+
+// TestRowsRead: a healthy job costs one row, however many runs it has. Of a long stretch of failures only the new runs
+// are read, and entries of the index.
+func TestRowsRead(t *testing.T) {
+	f := setUp(t)
+	const n = 20_000
+	var good, bad []run
+	for i := range int64(n) {
+		good, bad = append(good, run{1000 + i, 0, 1, "succeeded"}), append(bad, run{1000 + i, 0, 1, "failed"})
+	}
+	f.insert(1, good...)
+	f.insert(2, bad...)
+	f.exec("ANALYZE TABLE run")
+	x := NewFinder(f.db)
+	reads := func(do func()) int64 {
+		before := testdb.Reads(t, f.db.Raw())
+		own := testdb.Reads(t, f.db.Raw()) - before
+		before = testdb.Reads(t, f.db.Raw())
+		do()
+		return testdb.Reads(t, f.db.Raw()) - before - own
+	}
+
+	var healthy []job.Started
+	for range 100 {
+		healthy = append(healthy, of(1, job.Micros(1000+n/2+len(healthy))))
+	}
+	if got := reads(func() { f.find(x, healthy...) }); got > 200 {
+		t.Errorf("100 healthy jobs: read %d rows", got)
+	}
+	first := reads(func() { f.find(x, of(2, 900_000)) })
+	f.insert(2, run{500_000, 0, 1, "failed"})
+	again := reads(func() { f.find(x, of(2, 900_000)) })
+	if first < n || first > 10*n || again > n+100 {
+		t.Errorf("a failing job: read %d rows, then %d", first, again)
+	}
+	t.Logf("a failing job: read %d rows, then %d", first, again)
 }
 
 func micros(in []job.Micros) (out []int64) {
