@@ -18,8 +18,8 @@ import (
 // finder walks back through the runs of the job. It remembers a long stretch without a success, so that it walks through
 // it once: afterwards it reads only what was added to the stretch, and requested runs in it.
 type Finder struct {
-	db    *sql.DB
-	walks chan struct{} // a semaphore: walks at once
+	db   *sql.DB
+	asks chan struct{} // a semaphore: statements at once
 
 	mu    sync.Mutex
 	known map[int64]stretch // by job: long stretches only
@@ -34,8 +34,8 @@ type stretch struct {
 }
 
 const (
-	askedAtOnce = 100 // runs in one statement
-	walksAtOnce = 8
+	askedAtOnce = 100     // runs in one statement
+	asksAtOnce  = 2       // few of the connections that move runs
 	firstRuns   = 100     // runs that the first step of a walk reads
 	moreRuns    = 5000    // runs that each further step reads
 	requestMost = 1000000 // about this many latest runs of a stretch are searched for requested ones
@@ -44,7 +44,7 @@ const (
 
 // NewFinder returns a finder.
 func NewFinder(db *sql.DB) *Finder {
-	return &Finder{db: db, walks: make(chan struct{}, walksAtOnce), known: map[int64]stretch{}}
+	return &Finder{db: db, asks: make(chan struct{}, asksAtOnce), known: map[int64]stretch{}}
 }
 
 // LastSuccess finds for each run the latest earlier due time of its job with a succeeded run; zero: there is no record
@@ -60,14 +60,6 @@ func (f *Finder) LastSuccess(ctx context.Context, runs []job.Started, found func
 	errs := make([]error, len(others))
 	for n, i := range others {
 		over.Go(func() {
-			select {
-			case f.walks <- struct{}{}:
-				defer func() { <-f.walks }()
-			case <-ctx.Done():
-				errs[n] = context.Cause(ctx)
-				return
-			}
-
 			due, err := f.search(ctx, &runs[i])
 			if errs[n] = err; err == nil {
 				found(i, due)
@@ -76,6 +68,17 @@ func (f *Finder) LastSuccess(ctx context.Context, runs []job.Started, found func
 	}
 	over.Wait()
 	return errors.Join(errs...)
+}
+
+// each runs a statement when it is its turn.
+func (f *Finder) each(ctx context.Context, what string, scan func(*sql.Rows) error, query string, args ...any) error {
+	select {
+	case f.asks <- struct{}{}:
+		defer func() { <-f.asks }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return sql.Each(f.db.Reader(ctx), what, scan, query, args...)
 }
 
 // previous answers for runs whose previous run succeeded, or that have none. It returns the indexes of the others.
@@ -114,7 +117,7 @@ func (f *Finder) previousOf(ctx context.Context, runs []job.Started) ([]job.Micr
 	}
 
 	dues := make([]job.Micros, len(runs))
-	err := sql.Each(f.db.Reader(ctx), "read the previous runs", func(rows *sql.Rows) error {
+	err := f.each(ctx, "read the previous runs", func(rows *sql.Rows) error {
 		var i int
 		var due job.Micros
 		if err := rows.Scan(&i, &due); err != nil {
@@ -135,7 +138,7 @@ func (f *Finder) search(ctx context.Context, s *job.Started) (job.Micros, error)
 		was = stretch{} // it says nothing of earlier due times
 	}
 
-	w := walk{db: f.db, jobID: s.JobID, open: s.Due}
+	w := walk{Finder: f, jobID: s.JobID, open: s.Due}
 	due, err := w.down(ctx, s.Due, was.upto)
 	if was.upto == 0 {
 		f.remember(s, was, &w, due, err == nil)
@@ -194,14 +197,14 @@ func (f *Finder) requested(ctx context.Context, s *job.Started, in stretch) (due
 		from = in.upto - job.Micros(float64(in.upto-in.low)*requestMost/float64(in.runs))
 	}
 	scan := func(rows *sql.Rows) error { return rows.Scan(&due) }
-	err = sql.Each(f.db.Reader(ctx), "look for requested runs", scan, query,
+	err = f.each(ctx, "look for requested runs", scan, query,
 		s.JobID, int64(from), int64(min(in.upto, s.Due-1)))
 	return due, err
 }
 
 // walk goes back through the runs of a job.
 type walk struct {
-	db    *sql.DB
+	*Finder
 	jobID int64
 
 	at     job.Micros // all runs that are due later have been read
@@ -229,7 +232,7 @@ func (w *walk) down(ctx context.Context, before, after job.Micros) (job.Micros, 
 		var n int64
 		var earliest, succeeded, newest, open job.Micros
 		scan := func(rows *sql.Rows) error { return rows.Scan(&n, &earliest, &succeeded, &newest, &open) }
-		err := sql.Each(w.db.Reader(ctx), "look for the last success", scan, query,
+		err := w.each(ctx, "look for the last success", scan, query,
 			int64(w.open), w.jobID, int64(before), int64(after), limit)
 		if err != nil {
 			return 0, err
