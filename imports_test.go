@@ -29,7 +29,7 @@ var floors = []string{
 	"sql/trip lock internal/trail internal/auth internal/trace",
 	"sql/read",
 	// The stages of a run, and features that read its results.
-	"session schedule compensate internal/alert internal/audit internal/metric",
+	"session schedule compensate internal/alert internal/audit internal/metric internal/success",
 	"schedule/edit result internal/secret internal/feed internal/doctor",
 	// Wiring, and the API next to it.
 	"node api",

@@ -38,7 +38,7 @@ func (s *Server) countedBackfill(ctx context.Context, b trip.BackfillRow, of rea
 	}
 
 	v.Health = view.BackfillUnknown
-	outcomes, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
+	outcomes, nothing, err := s.cfg.DB.BackfillOutcomes(ctx, &b)
 	if err != nil {
 		return v, err
 	}
@@ -51,6 +51,7 @@ func (s *Server) countedBackfill(ctx context.Context, b trip.BackfillRow, of rea
 		}
 	}
 
+	v.Failed -= nothing
 	v.Health = backfillHealth(b.State, v.Failed)
 	return v, nil
 }

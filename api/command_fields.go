@@ -16,6 +16,7 @@ func commandFields(f *fields, o *job.CommandOptions) {
 	f.textMap("env", &o.Env)
 	f.text("stdin", &o.Stdin)
 	f.codes("success_codes", &o.SuccessCodes)
+	f.codes("skip_exit_codes", &o.SkipCodes)
 	f.some("grace", &o.Grace)
 
 	f.inner("limits", func(f *fields) {

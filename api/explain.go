@@ -29,6 +29,7 @@ const (
 	causePaused    = "paused"
 	causeOverlap   = "overlap"
 	causeGroup     = "group"
+	causeNothing   = "nothing_to_do"
 	causeHandler   = "handler_disabled"
 	causeDeadline  = "deadline"
 	causeDown      = "cluster_down"
@@ -47,7 +48,7 @@ func causes() []string {
 	return slices.Concat([]string{
 		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp,
 		causeAhead, causePaused, causeOverlap,
-		causeGroup, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeLimit, causeExecuting,
+		causeGroup, causeNothing, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeLimit, causeExecuting,
 		causeEarlier, causeDeleted, causeBroken, causeNoRecord,
 	}, job.Outcomes())
 }
@@ -233,7 +234,7 @@ func (x *inquiry) readable(runs []read.Run) []read.Run {
 	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
-// causesByReason are the causes of due times that were not started, by reason. For all other
+// causesByReason are the causes of due times that were not started or had nothing to do, by reason. For all other
 // reasons the cause is the outcome.
 var causesByReason = map[job.ReasonCode]string{
 	job.ReasonJobPaused:            causePaused,
@@ -243,6 +244,7 @@ var causesByReason = map[job.ReasonCode]string{
 	job.ReasonPreviousRunWaiting:   causeOverlap,
 	job.ReasonBackfillRunAhead:     causeOverlap,
 	job.ReasonQueueFull:            causeOverlap,
+	job.ReasonNothingToDo:          causeNothing,
 	job.ReasonGroupFull:            causeGroup,
 	job.ReasonGroupMissing:         causeGroup,
 	job.ReasonHandlerDisabled:      causeHandler,

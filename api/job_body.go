@@ -49,6 +49,7 @@ func jobFields(f *fields) jobBody {
 		f.duration("max_age", &s.Misfire.MaxAge)
 	})
 
+	f.duration("keep_job", &s.KeepJob)
 	f.text("on_lost", &s.OnLost)
 	f.inner("retry", func(f *fields) {
 		f.count("attempts", &s.Retry.Attempts, job.MaxAttempts)

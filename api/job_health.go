@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -119,7 +120,7 @@ func healthOf(v *view.Job, recent *read.Recent, now job.Micros) *view.Health {
 		paused(h, v.Pause)
 	case executing != 0:
 		h.Code, h.Text, h.Since = view.HealthRunning, "Running", instant(executing)
-	case st.last != nil:
+	case st.last != nil || slices.ContainsFunc(recent.Runs, nothingToDo):
 		h.Code, h.Text = view.HealthOK, "OK"
 	default:
 		h.Code, h.Text = view.HealthNever, "Has not run"
@@ -127,6 +128,9 @@ func healthOf(v *view.Job, recent *read.Recent, now job.Micros) *view.Health {
 
 	return h
 }
+
+// nothingToDo reports whether a run began and found nothing to do.
+func nothingToDo(r read.RecentRun) bool { return r.Outcome == job.Skipped && r.Started > 0 }
 
 // paused fills in the health of a paused job.
 func paused(h *view.Health, p *view.Pause) {

@@ -15,7 +15,7 @@ import (
 // readOnly are the fields of a job that only the server sets.
 var readOnly = []string{
 	"id", "status", "pause", "health", "error", "version", "next_due", "last_due", "created", "updated", "warnings",
-	"waiting", "last_runs",
+	"waiting", "last_runs", "remove_at",
 }
 
 // viewOf shows a job. live says whether it has scheduled runs, planned is the earliest due time
@@ -93,7 +93,24 @@ func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*
 		}
 	}
 
-	return out, nil
+	return out, s.showRemovals(ctx, rows, out)
+}
+
+// showRemovals shows when finished jobs are deleted.
+func (s *Server) showRemovals(ctx context.Context, rows []read.Job, views []*view.Job) error {
+	var ids []int64
+	for i, v := range views {
+		if v.Status == job.Finished && v.KeepJob != 0 {
+			ids = append(ids, rows[i].ID)
+		}
+	}
+	finished, err := s.cfg.DB.FinishedAt(ctx, ids)
+	for i, v := range views {
+		if at, is := finished[rows[i].ID]; is {
+			v.RemoveAt = instant((&job.FinishedJob{At: at, Keep: v.KeepJob}).RemoveAt())
+		}
+	}
+	return err
 }
 
 // viewChanged shows a job that was just changed. The change is committed, so a failed read must not

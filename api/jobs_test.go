@@ -17,6 +17,44 @@ import (
 // neverRan is the health of a new job, which answers to changes leave out.
 const neverRan = `"health":{"code":"never","text":"Has not run"},`
 
+// TestKeepJob: a finished job says when it is deleted; a job that never finishes cannot have a keep_job.
+func TestKeepJob(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	at := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)
+	id := s.call("POST", "/api/v1/jobs", object{"name": "once", "command": "true", "at": at, "keep_job": "30d"}).want(201).object().text("id")
+	path := "/api/v1/jobs/" + id
+	if j := s.call("GET", path, nil).want(200).object(); j.text("keep_job") != "720h" || j.text("remove_at") != "" {
+		t.Errorf("before its due time: got %v", j)
+	}
+	run := s.ran(id, 1)[0]
+	await(t, "it is finished", 10*time.Second, func() bool { return s.call("GET", path, nil).object().text("status") == "finished" })
+	j := s.call("GET", path, nil).want(200).object()
+	ended, err := time.Parse(time.RFC3339Nano, run.text("ended"))
+	if err != nil || j.text("remove_at") != ended.Add(720*time.Hour).Format(time.RFC3339Nano) {
+		t.Errorf("ended %s: got %v", run.text("ended"), j)
+	}
+	delete(j, "labels")
+	if again := s.call("PUT", "/api/v1/apps/default/jobs/once", j).want(200).object(); again.text("version") != "1" {
+		t.Errorf("sent back unchanged: got %v", again)
+	}
+
+	for what, body := range map[string]object{
+		"a job that goes on": {"every": "1h", "keep_job": "30d"},
+		"a moment":           {"at": at, "keep_job": "1s"},
+		"a number":           {"at": at, "keep_job": 30},
+	} {
+		body["name"], body["command"] = "wrong", "true"
+		if errs := s.call("POST", "/api/v1/jobs", body).want(422).object().items("errors"); len(errs) != 1 || errs[0].text("field") != "keep_job" {
+			t.Errorf("%s: got %v", what, errs)
+		}
+	}
+	for _, body := range []object{{"every": "1h", "max_fires": 5}, {"schedule": "@daily", "end": "2099-01-01T00:00:00Z"}} {
+		body["name"], body["command"], body["keep_job"] = "right", "true", "1m"
+		s.call("PUT", "/api/v1/apps/default/jobs/right", body)
+	}
+}
+
 func TestJob(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -354,12 +354,13 @@ func TestJobOptions(t *testing.T) {
 
 	j := s.create("options", object{
 		"user": "backup:backup", "dir": dir, "env": object{"A": "b", "C": ""}, "stdin": "text\n",
-		"success_codes": []int{0, 3}, "grace": "1m", "limits": limits,
+		"success_codes": []int{0, 3}, "skip_exit_codes": []int{75}, "grace": "1m", "limits": limits,
 	})
 
 	for want, path := range map[string][]string{
 		"backup:backup": {"user"}, dir: {"dir"}, "b": {"env", "A"}, "text\n": {"stdin"}, "[0 3]": {"success_codes"},
-		"1m": {"grace"}, "512MiB": {"limits", "memory"},
+		"[75]": {"skip_exit_codes"},
+		"1m":   {"grace"}, "512MiB": {"limits", "memory"},
 		"1.5": {"limits", "cpu"}, "50": {"limits", "pids"}, "64": {"limits", "open_files"},
 		"60": {"limits", "cpu_seconds"}, "1MiB": {"limits", "file_size"},
 		"2GiB": {"limits", "address_space"}, "0B": {"limits", "core"},
@@ -385,7 +386,7 @@ func TestJobOptions(t *testing.T) {
 	}
 
 	plain := s.create("plain", nil)
-	for _, field := range []string{"user", "dir", "env", "stdin", "success_codes", "grace", "limits"} {
+	for _, field := range []string{"user", "dir", "env", "stdin", "success_codes", "skip_exit_codes", "grace", "limits"} {
 		if plain.text(field) != "" {
 			t.Errorf("a job without options has %s %q", field, plain.text(field))
 		}
@@ -397,6 +398,7 @@ func TestJobOptions(t *testing.T) {
 		"env.LD_PRELOAD":  {"env": object{"LD_PRELOAD": "/x"}}, "stdin": {"stdin": strings.Repeat("x", job.MaxStdin+1)},
 		"success_codes":    {"success_codes": 3},
 		"success_codes[0]": {"success_codes": []any{"3"}}, "success_codes[1]": {"success_codes": []int{0, 256}},
+		"skip_exit_codes[0]": {"skip_exit_codes": []int{0}}, "skip_exit_codes": {"skip_exit_codes": "75"},
 		"grace": {"grace": "6m"}, "limits": {"limits": 5},
 		"limits.memory": {"limits": object{"memory": "5MB"}}, "limits.cpu": {"limits": object{"cpu": "two"}},
 		"limits.pids": {"limits": object{"pids": 1.5}},
@@ -408,6 +410,50 @@ func TestJobOptions(t *testing.T) {
 		if errs := problem.items("errors"); len(errs) != 1 || errs[0].text("field") != field {
 			t.Errorf("%s: got %v", field, problem)
 		}
+	}
+}
+
+// TestNothingToDo: an exit code of skip_exit_codes ends the run skipped, once and for all, and counts as neither failure
+// nor success.
+func TestNothingToDo(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	id := s.create("inbox", object{
+		"skip_exit_codes": []int{75}, "command": "echo no file; exit 75", "retry": object{"attempts": 3, "backoff": "10ms"},
+	}).text("id")
+	s.call("POST", "/api/v1/jobs/"+id+"/run", nil).want(202)
+	run := s.ran(id, 1)[0]
+	if got := fmt.Sprint(run.text("outcome"), " ", run.text("reason_code"), " ", run.text("exit_code"), " ",
+		run.text("final"), " ", run.text("attempt"), " ", run.text("started") != ""); got != "skipped nothing_to_do 75 true 1 true" {
+		t.Errorf("got %s: %v", got, run)
+	}
+
+	why := s.call("GET", "/api/v1/jobs/"+id+"/explain?at="+run.text("due"), nil).want(200).object()
+	if why.text("cause") != "nothing_to_do" || !strings.Contains(why.text("answer"), "It was started") {
+		t.Errorf("explained: got %v", why)
+	}
+	j := s.call("GET", "/api/v1/jobs/"+id, nil).want(200).object()
+	if j.text("health", "code") != "ok" {
+		t.Errorf("health: got %v", j["health"])
+	}
+	stats := s.call("GET", "/api/v1/stats/jobs?window=1h", nil).want(200).object()
+	if n := stats.items("items"); len(n) != 1 || n[0].text("skipped") != "1" || n[0].text("runs") != "0" ||
+		n[0].text("failed") != "0" || n[0].text("success_rate") != "" || n[0].text("duration_p50_ms") != "" {
+		t.Errorf("statistics: got %v", stats)
+	}
+	if o := s.call("GET", "/api/v1/stats/counts", nil).want(200).object(); o.text("failing_jobs") != "0" {
+		t.Errorf("counts: got %v", o)
+	}
+
+	body := object{"name": "both", "every": "1h", "command": "true", "success_codes": []int{0, 75}, "skip_exit_codes": []int{75}}
+	errs := s.call("POST", "/api/v1/jobs", body).want(422).object().items("errors")
+	if len(errs) != 2 || errs[0].text("field") != "skip_exit_codes[0]" || errs[1].text("field") != "success_codes[1]" {
+		t.Errorf("in both lists: got %v", errs)
+	}
+	body = object{"name": "web", "every": "1h", "http": object{"url": "https://example.com/"}, "skip_exit_codes": []int{75}}
+	errs = s.call("POST", "/api/v1/jobs", body).want(422).object().items("errors")
+	if len(errs) != 1 || errs[0].text("field") != "skip_exit_codes" {
+		t.Errorf("with a request: got %v", errs)
 	}
 }
 

@@ -22,7 +22,8 @@ func newReflector() *openapi.Reflector {
 			of[job.Duration](): {Name: "Duration", Schema: durationSchema},
 			of[job.Size]():     {Name: "Size", Schema: sizeSchema, Input: sizeInput},
 			of[job.Outcome](): words("Outcome",
-				"How a run ended. A run was not started if it was `skipped` (by a policy), `missed` (no node could "+
+				"How a run ended. A run was not started if it was `skipped` (by a policy; "+
+					"with the reason code `nothing_to_do` it was started, and ended with one of `skip_exit_codes`), `missed` (no node could "+
 					"start it in time) or `superseded`. For a `lost` run, it is unknown what it did.", job.Outcomes()),
 			of[job.Status](): words("Status",
 				"The status of a job. `finished`: it has no due time left; `error`: it cannot be planned.", []job.Status{

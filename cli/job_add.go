@@ -21,7 +21,8 @@ var jobFlags = map[string]string{
 	"app": "app", "description": "description", "owner": "owner",
 	"every": "every", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter", "calendar": "calendars",
 	"command": "command", "handler": "handler", "payload": "payload", "selector": "selector", "timeout": "timeout",
-	"user": "user", "dir": "dir", "stdin": "stdin", "success-codes": "success_codes", "grace": "grace",
+	"user": "user", "dir": "dir", "stdin": "stdin", "success-codes": "success_codes",
+	"skip-exit-codes": "skip_exit_codes", "grace": "grace",
 	"overlap": "overlap", "queue": "queue", "group": "group", "priority": "priority",
 	"start-deadline": "start_deadline", "on-lost": "on_lost", "paused": "paused",
 	"misfire": "misfire.policy", "misfire-after": "misfire.after", "misfire-max-count": "misfire.max_count",
@@ -29,7 +30,7 @@ var jobFlags = map[string]string{
 	"attempts":        "retry.attempts", "backoff": "retry.backoff", "backoff-factor": "retry.factor",
 	"max-backoff": "retry.max_backoff",
 	"keep-age":    "keep.age", "keep-runs": "keep.runs", "keep-bytes": "keep.bytes", "keep-failures": "keep.failures",
-	"keep-output": "output.keep", "mark-stderr": "output.mark_stderr",
+	"keep-job": "keep_job", "keep-output": "output.keep", "mark-stderr": "output.mark_stderr",
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
 
@@ -199,6 +200,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.String("keep-failures", "",
 		"keep records of unsuccessful runs at least this long, such as 365d")
 
+	flags.String("keep-job", "", "delete the job this long after it has finished, such as 30d (default never)")
 	flags.String("keep-output", "", "keep this much of the output of each run, up to 16MiB (default 64KiB)")
 	flags.Bool("mark-stderr", false, "read stderr apart from stdout, so that its lines are marked")
 

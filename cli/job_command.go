@@ -29,6 +29,7 @@ func (f *commandFlags) flags(cmd *cobra.Command) {
 	flags.String("stdin", "", "text for the command's standard input (default none)")
 	flags.StringVar(&f.stdinFile, "stdin-file", "", "file on this machine with the text for --stdin")
 	flags.IntSlice("success-codes", nil, "exit codes that count as success (default 0)")
+	flags.IntSlice("skip-exit-codes", nil, "exit codes that mean that there was nothing to do: the run ends skipped")
 	flags.String("grace", "", "time from SIGTERM to SIGKILL when the command is killed (default 5s)")
 	flags.StringSliceVar(&f.limits, "limit", nil,
 		`limit, NAME=value: memory, cpu, pids for the whole command; open_files, cpu_seconds, file_size,
@@ -84,6 +85,11 @@ func numberOrText(s string) any {
 	return s
 }
 
+// exitCodes lists exit codes for people.
+func exitCodes(codes []int) string {
+	return "exit codes " + strings.Trim(strings.ReplaceAll(fmt.Sprint(codes), " ", ", "), "[]")
+}
+
 // commandCard adds the non-default options.
 func commandCard(d *card, o *job.CommandOptions) {
 	d.add("user", o.User)
@@ -96,7 +102,10 @@ func commandCard(d *card, o *job.CommandOptions) {
 		d.add("stdin", fmt.Sprintf("%d bytes", len(o.Stdin)))
 	}
 	if len(o.SuccessCodes) > 0 {
-		d.add("success", "exit codes "+strings.Trim(strings.ReplaceAll(fmt.Sprint(o.SuccessCodes), " ", ", "), "[]"))
+		d.add("success", exitCodes(o.SuccessCodes))
+	}
+	if len(o.SkipCodes) > 0 {
+		d.add("nothing to do", exitCodes(o.SkipCodes))
 	}
 
 	d.add("grace", lengthOf(o.Grace))

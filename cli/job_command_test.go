@@ -32,6 +32,7 @@ func TestAddSendsCommandOptions(t *testing.T) {
 			"--user www:data --stdin text --success-codes 0 --success-codes 3",
 			`"stdin":"text","success_codes":[0,3],"user":"www:data"`,
 		},
+		{"--skip-exit-codes 75,76", `"skip_exit_codes":[75,76]`},
 		{"--env A=b=c --env D=", `"env":{"A":"b=c","D":""}`},
 		{"--stdin-file " + file, `"stdin":"from a file\n"`},
 		{
@@ -62,13 +63,13 @@ func TestCardShowsCommandOptions(t *testing.T) {
 
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){
 		"GET /api/v1/jobs/12": always(200, strings.Replace(fakeJob, "{",
-			`{"user":"www","dir":"/srv","env":{"B":"2","A":"1"},"stdin":"four","success_codes":[0,3],"grace":"1m","limits":{"pids":5,"memory":"1GiB"},`, 1)),
+			`{"user":"www","dir":"/srv","env":{"B":"2","A":"1"},"stdin":"four","success_codes":[0,3],"skip_exit_codes":[75],"grace":"1m","limits":{"pids":5,"memory":"1GiB"},`, 1)),
 	})
 
 	got := command("job", "show", "12", "--server", f.URL)
 	shown := strings.Join(strings.Fields(got.out), " ")
 	for _, want := range []string{
-		"user www", "dir /srv", "env A=1 B=2", "stdin 4 bytes", "success exit codes 0, 3", "grace 1m",
+		"user www", "dir /srv", "env A=1 B=2", "stdin 4 bytes", "success exit codes 0, 3", "nothing to do exit codes 75", "grace 1m",
 		"limits memory=1GiB, pids=5",
 	} {
 		if !strings.Contains(shown, want) {

@@ -28,8 +28,8 @@ func (f *httpFlags) flags(cmd *cobra.Command) {
 	f.set = pflag.NewFlagSet("http", pflag.ContinueOnError)
 	f.set.SortFlags = false
 	f.set.StringVar(&f.request.URL, "http", "",
-		`call this URL instead of running a command; {{due}}, {{attempt}}, {{launch}}, {{job}} and
-{{app}} are replaced in the URL, the headers and the body`)
+		`call this URL instead of running a command; {{due}}, {{last_success}}, {{attempt}},
+{{launch}}, {{job}} and {{app}} are replaced in the URL, the headers and the body`)
 	f.set.StringVar(&f.request.Method, "method", "", "HTTP method of --http (default GET, with --body POST)")
 	f.set.StringArrayVarP(&f.headers, "header", "H", nil, `HTTP header of --http, "Name: value"; may be repeated`)
 	f.set.StringVar(&f.request.Body, "body", "", "HTTP body of --http")

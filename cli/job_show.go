@@ -140,6 +140,10 @@ func jobCard(j *jobView, now time.Time) card {
 	}
 
 	d.add("output", outputInFull(j.Output))
+	if j.KeepJob != 0 {
+		d.add("keep job", "deleted "+j.KeepJob.String()+" after it has finished")
+	}
+	d.add("removed", both(j.RemoveAt, now))
 	d.add("created", both(&j.Created, now))
 	if !j.Updated.Equal(j.Created) {
 		d.add("updated", both(&j.Updated, now))

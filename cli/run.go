@@ -231,7 +231,8 @@ func reasonOf(run *view.Run, zone *time.Location) string {
 	switch {
 	case run.Signal != "":
 		parts = append(parts, run.Signal)
-	case run.ExitCode != nil && *run.ExitCode != 0 && run.ReasonCode != string(job.ReasonExitCode):
+	case run.ExitCode != nil && *run.ExitCode != 0 && run.ReasonCode != string(job.ReasonExitCode) &&
+		run.ReasonCode != string(job.ReasonNothingToDo):
 		parts = append(parts, fmt.Sprintf("exit code %d", *run.ExitCode))
 	}
 

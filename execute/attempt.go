@@ -20,7 +20,12 @@ type Attempt struct {
 	App     string
 	Due     time.Time // the run's due time; the same for its retries
 	Attempt int       // 1 for the first
-	Began   time.Time // by MySQL's clock
+
+	// LastSuccess is the latest earlier due time of the job with a succeeded run; zero: there is no record of one. A
+	// request has it only if it names the placeholder.
+	LastSuccess time.Time
+
+	Began time.Time // by MySQL's clock
 
 	Command string    // for a command: one argument of bash, never a template
 	HTTP    *job.HTTP // for a request
@@ -50,6 +55,8 @@ type Attempt struct {
 	TraceParent, TraceState string // W3C trace context for a command or a request; "": none
 
 	known *known // the secrets that the attempt names; nil: none
+
+	past *past // gives LastSuccess; nil: nobody asks
 
 	Seat Seat // the guard's entry for the attempt; nil: it has no guard
 }

@@ -286,7 +286,11 @@ func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	default:
 		code := status.ExitStatus()
 		res.ExitCode = &code
-		if !c.Options.Succeeds(code) {
+		switch {
+		case c.Options.Skips(code):
+			res.Outcome = job.Skipped
+			said = reason(job.ReasonNothingToDo, fmt.Sprintf("exit status %d: nothing to do", code))
+		case !c.Options.Succeeds(code):
 			res.Outcome, said = job.Failed, reason(job.ReasonExitCode, fmt.Sprintf("exit status %d", code))
 		}
 	}

@@ -73,10 +73,16 @@ func about(a Attempt, env []string) []string {
 			env = append(env, "TRACESTATE="+a.TraceState)
 		}
 	}
+
+	last := ""
+	if due := a.lastSuccess(); due != 0 {
+		last = due.String()
+	}
 	return append(slices.Clip(env),
 		reserved+"JOB="+a.Job,
 		reserved+"APP="+a.App,
 		reserved+"DUE="+job.MicrosOf(a.Due).String(),
+		reserved+"LAST_SUCCESS="+last,
 		reserved+"ATTEMPT="+strconv.Itoa(a.Attempt),
 		reserved+"LAUNCH="+a.Launch.String(),
 		Marker(a.Session)+job.RunID(a.Launch.Run),

@@ -30,6 +30,7 @@ type ExecutingConfig struct {
 	Session  Session
 	Executor Executor
 	Guard    Guard // see NoGuard
+	Past     Past  // knows the last successes of jobs; nil: Attempt.LastSuccess stays zero
 	Recorder Recorder
 	*Set
 	WakeCompensator loop.Wake // the set dropped an attempt whose row still belongs to this session
@@ -70,6 +71,7 @@ type entry struct {
 	kill  context.CancelCauseFunc
 	until time.Time // end of its spawn window by this process's clock, in case MySQL's clock is moved
 	seat  Seat
+	past  *past
 	over  bool
 }
 
@@ -101,6 +103,7 @@ func (x *Executing) Add(started []job.Started) {
 	}
 	x.mu.Unlock()
 
+	x.lookBack(entries)
 	for _, a := range entries {
 		go x.run(a)
 	}
@@ -171,7 +174,7 @@ func (x *Executing) run(a *entry) {
 	// A signalled command may exit with 0 or a status of its own, but its work is not done.
 	case x.Guard.Lapsed() &&
 		(result.Outcome == job.Failed && result.Signal != "" ||
-			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded)):
+			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded || result.Outcome == job.Skipped)):
 		result.Outcome = job.Lost
 		result.Reason = reason(job.ReasonGuardKill,
 			"its node hung or lost MySQL for too long, and the guard killed the run")
@@ -296,6 +299,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		May:     func() bool { return x.may(a, max(started, x.Session.Now())) },
 		BeginBy: a.until,
 		Holds:   x.hold,
+		past:    a.past,
 		Seat:    a.seat,
 	})
 }

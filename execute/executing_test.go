@@ -271,6 +271,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 		"it fails, and is tried again":       {f: reports(job.Failed), retry: retries, outcome: job.Failed, reason: "as told", again: 10 * time.Second},
 		"it fails, and that was the last":    {f: reports(job.Failed), retry: retries, attempt: 3, outcome: job.Failed, reason: "as told"},
 		"a panic is tried again":             {f: func(context.Context, Attempt) job.Result { panic(1) }, retry: retries, outcome: job.Failed, reason: "the node panicked while executing the run; see the node's log", again: 10 * time.Second},
+		"nothing to do, and is not":          {f: reports(job.Skipped), retry: retries, onLost: job.LostRerun, outcome: job.Skipped, reason: "as told"},
 		"it succeeds, and is not":            {f: reports(job.Succeeded), retry: retries, outcome: job.Succeeded, reason: "as told"},
 		"killed on request, and is not":      {f: reports(job.Failed), retry: retries, kill: true, outcome: job.Failed, reason: "as told"},
 		"lost, and rerun at once":            {f: reports(job.Killed), lost: true, onLost: job.LostRerun, outcome: job.Lost, reason: "as told", again: time.Nanosecond},

@@ -25,6 +25,9 @@ func (k *Kinds) Execute(ctx context.Context, a Attempt) job.Result {
 	if e == nil {
 		return failed(job.ReasonExecutorMissing, errors.New("this node does not run "+kind))
 	}
+	if res, ok := a.learnPast(ctx); !ok {
+		return res
+	}
 	if uses := a.uses(); len(uses) > 0 {
 		return k.withSecrets(ctx, e, a, uses)
 	}

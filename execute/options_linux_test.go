@@ -102,6 +102,28 @@ func TestSuccessCodes(t *testing.T) {
 	}
 }
 
+func TestSkipCodes(t *testing.T) {
+	t.Parallel()
+	s := shell(t)
+	o := job.CommandOptions{SkipCodes: []int{75, 137}}
+	res := with(t, s, "echo no file; exit 75", o)
+	if want := (job.Reason{Code: job.ReasonNothingToDo, Text: "exit status 75: nothing to do"}); res.Outcome != job.Skipped ||
+		res.Reason != want || res.ExitCode == nil || *res.ExitCode != 75 {
+		t.Errorf("exit 75: got %v %+v %v", res.Outcome, res.Reason, res.ExitCode)
+	}
+	if res := with(t, s, "true", o); res.Outcome != job.Succeeded {
+		t.Errorf("exit 0: got %v", res.Outcome)
+	}
+	wantFailed(t, "exit 1", with(t, s, "exit 1", o), "exit status 1")
+	wantFailed(t, "a signal", with(t, s, "kill -KILL $$", o), "killed by SIGKILL")
+
+	a := attempt("trap 'exit 75' TERM; sleep 60 & wait")
+	a.Options, a.Timeout = o, 500*time.Millisecond
+	if res := run(t, s, a); res.Outcome != job.TimedOut {
+		t.Errorf("timed out and exit 75: got %v", res.Outcome)
+	}
+}
+
 func TestLimitsOfEachProcess(t *testing.T) {
 	t.Parallel()
 	zero, some := job.Size(0), job.Size(1<<20)

@@ -71,6 +71,7 @@ func TestGuarded(t *testing.T) {
 		"killed by the guard":                    {&watchman{lapsed: true}, "", killed, "entered, alive?, left", job.Lost},
 		"one that fails on its own":              {&watchman{lapsed: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Failed} }, "entered, alive?, left", job.Failed},
 		"one that fails when the guard asks":     {&watchman{lapsed: true, signalled: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Failed} }, "entered, alive?, left", job.Lost},
+		"one that had nothing to do by then":     {&watchman{lapsed: true, signalled: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Skipped} }, "entered, alive?, left", job.Lost},
 		"one that ends well when the guard asks": {&watchman{lapsed: true, signalled: true}, "", nil, "entered, alive?, left", job.Lost},
 		"one that had ended before it":           {&watchman{lapsed: true}, "", nil, "entered, alive?, left", job.Succeeded},
 		"an executor that panics":                {&watchman{}, "", func(context.Context, Attempt) job.Result { panic("no") }, "entered, alive?, left", job.Failed},

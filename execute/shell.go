@@ -140,6 +140,7 @@ func newShell(cfg Config) (*Shell, error) {
 // process has one for all its threads.
 //
 //   - Succeeded: bash exited with 0, or with a status that the job accepts.
+//   - Skipped: bash exited with a status by which the job says that there was nothing to do.
 //   - Failed: bash exited with another status, was ended by a signal that this package did not send, or did not start.
 //   - TimedOut, Killed: the timeout passed; ctx ended or KillAll was called. The group gets SIGTERM, and SIGKILL after
 //     the grace. The result has bash's exit code or signal after these signals.

@@ -111,18 +111,19 @@ func TestACommandSeesOnlyWhatItWasGiven(t *testing.T) {
 	defer unix.Close(leaked)
 	s := shell(t, func(c *Config) { c.Env = []string{"REGION=eu=1", "LANG=C.UTF-8"} })
 	res := run(t, s, attempt(`for i in {3..300}; do [ -e /proc/$$/fd/$i ] && echo "fd $i is open"; done
-		echo "$GOCRONTAB_JOB|$GOCRONTAB_APP|$GOCRONTAB_DUE|$GOCRONTAB_ATTEMPT|$GOCRONTAB_LAUNCH|$GOCRONTAB_SEAT|$REGION|$LANG"
+		echo "$GOCRONTAB_JOB|$GOCRONTAB_APP|$GOCRONTAB_DUE|${GOCRONTAB_LAST_SUCCESS-unset}|$GOCRONTAB_ATTEMPT|$GOCRONTAB_LAUNCH|$GOCRONTAB_SEAT|$REGION|$LANG"
 		pwd; tr '\0' '\n' < /proc/$$/environ | cut -d= -f1 | sort`))
 	got := string(res.Output.Head)
 	if strings.Contains(got, secret) {
 		t.Errorf("the daemon's secret is in %q", got)
 	}
 	lines := strings.SplitN(got, "\n", 3)
-	want := "back up|default|2026-08-01T03:00:00.25Z|2|30064771079-2|6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11-30064771079|eu=1|C.UTF-8"
+	want := "back up|default|2026-08-01T03:00:00.25Z||2|30064771079-2|6f2c1a52-7f5e-4a6b-9a57-0d6a3a0b9f11-30064771079|eu=1|C.UTF-8"
 	if len(lines) < 3 || lines[0] != want || lines[1] != s.cfg.Dir {
 		t.Fatalf("got %q, want %q and %q", got, want, s.cfg.Dir)
 	}
-	allowed := append([]string{"SHELL", "REGION", "GOCRONTAB_JOB", "GOCRONTAB_APP", "GOCRONTAB_DUE", "GOCRONTAB_ATTEMPT",
+	allowed := append([]string{"SHELL", "REGION", "GOCRONTAB_JOB", "GOCRONTAB_APP", "GOCRONTAB_DUE",
+		"GOCRONTAB_LAST_SUCCESS", "GOCRONTAB_ATTEMPT",
 		"GOCRONTAB_LAUNCH", "GOCRONTAB_SEAT"}, inherited...)
 	for name := range strings.FieldsSeq(lines[2]) {
 		if !bytes.Contains([]byte(" "+strings.Join(allowed, " ")+" "), []byte(" "+name+" ")) {

@@ -15,12 +15,13 @@ import (
 // CommandOptions say how to run a command. With the zero value it runs as the node's own user, in
 // its home, with empty input.
 type CommandOptions struct {
-	User         string            `json:"user,omitempty"`          // user[:group], by name or id; "": the node's own
-	Dir          string            `json:"dir,omitempty"`           // absolute working directory; "": the user's home
-	Env          map[string]string `json:"env,omitempty"`           // in addition to the variables of every command
-	Stdin        string            `json:"stdin,omitempty"`         // its input; "": empty
-	SuccessCodes []int             `json:"success_codes,omitempty"` // exit codes that count as success; none: 0
-	Grace        Duration          `json:"grace,omitempty"`         // from SIGTERM to SIGKILL; 0: [DefaultGrace]
+	User         string            `json:"user,omitempty"`            // user[:group], by name or id; "": the node's own
+	Dir          string            `json:"dir,omitempty"`             // absolute working directory; "": the user's home
+	Env          map[string]string `json:"env,omitempty"`             // in addition to the variables of every command
+	Stdin        string            `json:"stdin,omitempty"`           // its input; "": empty
+	SuccessCodes []int             `json:"success_codes,omitempty"`   // exit codes that count as success; none: 0
+	SkipCodes    []int             `json:"skip_exit_codes,omitempty"` // exit codes that mean: there was nothing to do
+	Grace        Duration          `json:"grace,omitempty"`           // from SIGTERM to SIGKILL; 0: [DefaultGrace]
 	Limits       Limits            `json:"limits,omitzero"`
 }
 
@@ -76,6 +77,9 @@ func (o *CommandOptions) Succeeds(code int) bool {
 	return slices.Contains(o.SuccessCodes, code)
 }
 
+// Skips reports whether an exit code means that there was nothing to do.
+func (o *CommandOptions) Skips(code int) bool { return slices.Contains(o.SkipCodes, code) }
+
 // given lists the fields that are set.
 func (o *CommandOptions) given() []string {
 	var names []string
@@ -84,7 +88,8 @@ func (o *CommandOptions) given() []string {
 		set  bool
 	}{
 		{"user", o.User != ""}, {"dir", o.Dir != ""}, {"env", len(o.Env) > 0}, {"stdin", o.Stdin != ""},
-		{"success_codes", len(o.SuccessCodes) > 0}, {"grace", o.Grace != 0}, {"limits", o.Limits != Limits{}},
+		{"success_codes", len(o.SuccessCodes) > 0}, {"skip_exit_codes", len(o.SkipCodes) > 0},
+		{"grace", o.Grace != 0}, {"limits", o.Limits != Limits{}},
 	} {
 		if f.set {
 			names = append(names, f.name)
@@ -114,14 +119,13 @@ func (s *Spec) validateOptions(p *Problems) {
 		p.Add("stdin", problem.NotUTF8)
 	}
 
-	for i, code := range o.SuccessCodes {
-		switch {
-		case code < 0 || code > 255:
-			p.Add(fmt.Sprintf("success_codes[%d]", i), problem.NotBetween, code, 0, 255)
-			return
-		case slices.Contains(o.SuccessCodes[:i], code):
-			p.Add(fmt.Sprintf("success_codes[%d]", i), problem.GivenAlready, code)
-			return
+	if !validateCodes(p, "success_codes", o.SuccessCodes, 0) || !validateCodes(p, "skip_exit_codes", o.SkipCodes, 1) {
+		return
+	}
+	for i, code := range o.SkipCodes {
+		if at := slices.Index(o.SuccessCodes, code); at >= 0 {
+			p.Add(fmt.Sprintf("skip_exit_codes[%d]", i), problem.CodeTwice, code, "success_codes")
+			p.Add(fmt.Sprintf("success_codes[%d]", at), problem.CodeTwice, code, "skip_exit_codes")
 		}
 	}
 
@@ -131,6 +135,21 @@ func (s *Spec) validateOptions(p *Problems) {
 	}
 
 	o.Limits.validate(p)
+}
+
+// validateCodes checks exit codes, and reports whether they are valid. Of several bad codes it names the first.
+func validateCodes(p *Problems, field string, codes []int, least int) bool {
+	for i, code := range codes {
+		switch {
+		case code < least || code > 255:
+			p.Add(fmt.Sprintf("%s[%d]", field, i), problem.NotBetween, code, least, 255)
+			return false
+		case slices.Contains(codes[:i], code):
+			p.Add(fmt.Sprintf("%s[%d]", field, i), problem.GivenAlready, code)
+			return false
+		}
+	}
+	return true
 }
 
 func (o *CommandOptions) validateUser(p *Problems) {

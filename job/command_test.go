@@ -99,10 +99,17 @@ func TestCommandOptionsAreChecked(t *testing.T) {
 		`stdin: is 65537 bytes long`: func(o *CommandOptions) {
 			o.Stdin = strings.Repeat("x", MaxStdin+1)
 		},
-		`stdin: is not valid UTF-8`:          func(o *CommandOptions) { o.Stdin = "\xff" },
-		`success_codes[1]: 256 is not`:       func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
-		`success_codes[0]: -1 is not`:        func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
-		`success_codes[2]: 0 is given twice`: func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
+		`stdin: is not valid UTF-8`:              func(o *CommandOptions) { o.Stdin = "\xff" },
+		`success_codes[1]: 256 is not`:           func(o *CommandOptions) { o.SuccessCodes = []int{0, 256} },
+		`success_codes[0]: -1 is not`:            func(o *CommandOptions) { o.SuccessCodes = []int{-1} },
+		`success_codes[2]: 0 is given twice`:     func(o *CommandOptions) { o.SuccessCodes = []int{0, 1, 0} },
+		`skip_exit_codes[0]: 0 is not between 1`: func(o *CommandOptions) { o.SkipCodes = []int{0} },
+		`skip_exit_codes[1]: 256 is not`:         func(o *CommandOptions) { o.SkipCodes = []int{1, 256} },
+		`skip_exit_codes[1]: 7 is given twice`:   func(o *CommandOptions) { o.SkipCodes = []int{7, 7} },
+		`skip_exit_codes[1]: 3 is also in success_codes; an exit code can only mean one of the two; ` +
+			`success_codes[1]: 3 is also in skip_exit_codes`: func(o *CommandOptions) {
+			o.SuccessCodes, o.SkipCodes = []int{0, 3}, []int{1, 3}
+		},
 		`grace: 5m1s is not between 0 (5s) and 5m`: func(o *CommandOptions) {
 			o.Grace = Duration(MaxGrace + time.Second)
 		},
@@ -127,6 +134,7 @@ func TestOptionsGoWithACommandOnly(t *testing.T) {
 	t.Parallel()
 	s := optioned(func(o *CommandOptions) {
 		o.User, o.Dir, o.Env, o.Stdin, o.SuccessCodes, o.Grace = "a", "/", map[string]string{"A": "b"}, "x", []int{0}, 1
+		o.SkipCodes = []int{75}
 		o.Limits.PIDs = 1
 	})
 
@@ -138,7 +146,7 @@ func TestOptionsGoWithACommandOnly(t *testing.T) {
 		fields += q.Field + " "
 	}
 
-	if want := "user dir env stdin success_codes grace limits "; fields != want || !errors.As(error(p), &p) {
+	if want := "user dir env stdin success_codes skip_exit_codes grace limits "; fields != want || !errors.As(error(p), &p) {
 		t.Errorf("got problems of %q, want of %q", fields, want)
 	}
 }

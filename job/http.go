@@ -98,6 +98,20 @@ type Call struct {
 	Body    string
 }
 
+// NamesLastSuccess reports whether a text of the request may have the placeholder last_success.
+func (h *HTTP) NamesLastSuccess() bool {
+	const name = "last_success"
+	if strings.Contains(h.URL, name) || strings.Contains(h.Body, name) {
+		return true
+	}
+	for _, value := range h.Headers {
+		if strings.Contains(value, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Fill fills the placeholders in. The escaping of a value depends on its place:
 //
 //   - In the URL it is percent-encoded.

@@ -64,6 +64,28 @@ func (k *Keep) validate(p *Problems, place string) {
 	}
 }
 
+// validateKeepJob checks how long the job itself is kept. Only a job whose definition ends it can be finished.
+func (s *Spec) validateKeepJob(p *Problems) {
+	switch d := time.Duration(s.KeepJob); {
+	case d == 0:
+	case d < LeastKept || d > LongestKept:
+		p.Add("keep_job", problem.NotBetween, s.KeepJob, Duration(LeastKept), Duration(LongestKept))
+	case s.At == nil && s.End == nil && s.MaxFires == 0:
+		p.Add("keep_job", problem.OnlyWith, "at, end or max_fires")
+	}
+}
+
+// FinishedJob is a job without due times left that its own definition deletes.
+type FinishedJob struct {
+	ID      int64
+	Changes int32    // of the job, when it was judged
+	Keep    Duration // its keep_job
+	At      Micros   // since when it counts as finished
+}
+
+// RemoveAt returns when the job is deleted.
+func (j *FinishedJob) RemoveAt() Micros { return j.At.Add(time.Duration(j.Keep)) }
+
 // Retention is the rule of an app, or of the cluster.
 type Retention struct {
 	Keep

@@ -9,10 +9,11 @@ import (
 )
 
 // Placeholders are the values for {{name}} in the texts of a request: due (RFC 3339, UTC, up to
-// microseconds), attempt (1 for the first), launch (see Launch.String), job and app; and
+// microseconds), last_success (the same, or empty), attempt (1 for the first), launch (see Launch.String), job and app; and
 // secret.NAME, except in the URL. Any other name is an error. {{{{ is the escape for {{.
 type Placeholders struct {
 	Due      Micros
+	Last     Micros // due time of the last success; zero: none
 	Attempt  int
 	Launch   Launch
 	Job, App string
@@ -89,6 +90,11 @@ func (p *Placeholders) value(name string) (string, error) {
 	switch name {
 	case "due":
 		return p.Due.String(), nil
+	case "last_success":
+		if p.Last == 0 {
+			return "", nil
+		}
+		return p.Last.String(), nil
 	case "attempt":
 		return strconv.Itoa(p.Attempt), nil
 	case "launch":

@@ -18,6 +18,8 @@ type ReasonCode string
 const (
 	// It ended with an exit code that does not count as success.
 	ReasonExitCode ReasonCode = "exit_code"
+	// It ended with one of its skip_exit_codes. The outcome is skipped.
+	ReasonNothingToDo ReasonCode = "nothing_to_do"
 	// It ended, and its exit code could not be read.
 	ReasonExitCodeUnknown ReasonCode = "exit_code_unknown"
 	// A signal that no node sent ended it.

@@ -80,7 +80,7 @@ func ParseRunID(s string) (int64, error) {
 type Outcome int8
 
 // The outcomes. A run that never started ends skipped (a policy refused it), missed (no node could
-// start it in time) or superseded. Lost means that its node vanished, so the result of the command
+// start it in time) or superseded. A command that says that there was nothing to do ends skipped, too. Lost means that its node vanished, so the result of the command
 // is unknown.
 const (
 	Succeeded Outcome = 1 + iota

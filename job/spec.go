@@ -62,11 +62,12 @@ type Spec struct {
 	Priority      int      `json:"priority,omitempty"`       // when nodes are full, higher goes first
 	StartDeadline Duration `json:"start_deadline,omitempty"` // the latest start after the due time; zero: no bound
 
-	Misfire Misfire `json:"misfire"`
-	Retry   Retry   `json:"retry,omitzero"`
-	Keep    Keep    `json:"keep,omitzero"` // which records of runs to keep
-	Output  Capture `json:"output,omitzero"`
-	OnLost  string  `json:"on_lost"`
+	Misfire Misfire  `json:"misfire"`
+	Retry   Retry    `json:"retry,omitzero"`
+	Keep    Keep     `json:"keep,omitzero"` // which records of runs to keep
+	Output  Capture  `json:"output,omitzero"`
+	KeepJob Duration `json:"keep_job,omitempty"` // a finished job is deleted this long after its end; zero: never
+	OnLost  string   `json:"on_lost"`
 
 	Ping *Ping `json:"ping,omitempty"` // called when a due time has ended
 }
@@ -169,6 +170,7 @@ func (s *Spec) Validate() error {
 
 	s.Retry.validate(&p)
 	s.Keep.validate(&p, "keep.")
+	s.validateKeepJob(&p)
 	s.validateOutput(&p)
 	s.validatePing(&p)
 	s.validateCalendars(&p)

@@ -18,6 +18,9 @@ func LabelTerm(app, label, value string) Term { return newTerm("label", app, lab
 func GroupTerm(app, group string) Term        { return newTerm("group", app, group) }
 func CalendarTerm(app, calendar string) Term  { return newTerm("calendar", app, calendar) }
 
+// KeepJobTerm finds the jobs that their definitions delete once they are finished.
+func KeepJobTerm() Term { return newTerm("keep_job", "") }
+
 func newTerm(kind, app string, parts ...string) Term {
 	h := sha256.New()
 	for _, p := range append([]string{kind, app}, parts...) {
@@ -43,6 +46,10 @@ func (s *Spec) Terms() []Term {
 		for _, c := range s.Calendars {
 			out = append(out, CalendarTerm(app, c))
 		}
+	}
+
+	if s.KeepJob != 0 {
+		out = append(out, KeepJobTerm())
 	}
 
 	slices.SortFunc(out, func(a, b Term) int { return bytes.Compare(a[:], b[:]) })

@@ -71,7 +71,7 @@ func TestBackfill(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	outcomes, err := c.db.BackfillOutcomes(t.Context(), &b)
+	outcomes, _, err := c.db.BackfillOutcomes(t.Context(), &b)
 	if err != nil || outcomes[job.Succeeded] != 24 {
 		t.Errorf("outcomes: %v, %v", outcomes, err)
 	}
@@ -256,7 +256,7 @@ func TestBackfillOfDeadNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.db.BackfillOutcomes(t.Context(), &b); err != nil || got[job.Lost] != 1 || got[job.Succeeded] != 5 {
+	if got, _, err := c.db.BackfillOutcomes(t.Context(), &b); err != nil || got[job.Lost] != 1 || got[job.Succeeded] != 5 {
 		t.Errorf("got %v, %v; want one lost, five succeeded", got, err)
 	}
 }

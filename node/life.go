@@ -121,6 +121,7 @@ func (l *life) newTrip(commands context.Context) {
 		Session:         s,
 		Executor:        n.traced(),
 		Guard:           guardOf(l.guard),
+		Past:            n.past(),
 		Recorder:        attempts{n, l.recorder},
 		Set:             running,
 		WakeCompensator: l.wake.compensator,

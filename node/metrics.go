@@ -7,6 +7,7 @@ import (
 
 	"go-crontab/execute"
 	"go-crontab/internal/metric"
+	"go-crontab/internal/success"
 	"go-crontab/job"
 )
 
@@ -88,6 +89,14 @@ func (n *Node) state() metric.State {
 	}
 
 	return out
+}
+
+// past returns what knows the last successes of jobs. An executor of the embedding program does not ask for them.
+func (n *Node) past() execute.Past {
+	if _, own := n.executor.(*execute.Kinds); !own {
+		return nil
+	}
+	return success.NewFinder(n.db)
 }
 
 // traced returns the executor, wrapped for tracing if configured.

@@ -352,6 +352,33 @@ func TestGroupOfRetries(t *testing.T) {
 	c.nothingWaits()
 }
 
+// TestNothingToDo: a run that began and had nothing to do gives its slot and its turn to the next one.
+func TestNothingToDo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := newGauge(100 * time.Millisecond)
+	g.outcome = func(execute.Attempt) job.Outcome { return job.Skipped }
+	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
+	if _, err := n.Editor().PutGroup(t.Context(), "one", 1); err != nil {
+		t.Fatal(err)
+	}
+
+	at := n.Now().Add(time.Second).UTC()
+	for i := range 3 {
+		n.create(job.Spec{
+			Name: fmt.Sprint("alone ", i), At: &at, Group: "one", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(1)},
+		})
+	}
+	n.burst("queued", 3, 10*time.Millisecond, func(s *job.Spec) { s.Overlap = job.OverlapQueue })
+	await(t, "all have run", 30*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE final = 1 AND outcome = 'skipped' AND started > 0") == 6
+	})
+	if n := c.count("SELECT COUNT(*) FROM run"); n != 6 {
+		t.Errorf("%d runs, want 6: nothing is tried again", n)
+	}
+	c.nothingWaits()
+}
+
 // TestStartDeadline: a run that waits longer than its deadline ends missed, and does not start
 // later.
 func TestStartDeadline(t *testing.T) {

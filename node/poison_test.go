@@ -751,7 +751,7 @@ var fieldsOf = map[string][]string{
 	"job_version": {"every", "schedule", "schedules", "timezone", "start", "end", "max_fires", "jitter", "calendars",
 		"command", "http", "handler", "payload", "timeout", "selector", "overlap", "queue", "group",
 		"priority", "start_deadline", "misfire", "retry", "on_lost", "labels", "app", "name", "env", "limits",
-		"success_codes", "at", "grace", "ping", "keep", "owner"},
+		"success_codes", "skip_exit_codes", "at", "grace", "ping", "keep", "keep_job", "owner"},
 	"calendar":  {"name", "timezone", "exclude", "exclude_weekdays", "include", "hours"},
 	"retention": {"age", "failures", "runs", "bytes", "archive"},
 	"alert_channel": {

@@ -1,9 +1,11 @@
 package node_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,6 +286,43 @@ func TestBadRowsHarmNobody(t *testing.T) {
 	n.await("the broken ones have no due time", 20*time.Second, func() bool {
 		return c.count("SELECT COUNT(*) FROM v_job WHERE app = 'bad' AND next_due IS NOT NULL AND name < 7") == 0
 	})
+}
+
+// TestLastSuccess: commands and Go functions learn the due time of the last success, also of a run a moment ago.
+func TestLastSuccess(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	n := c.start("one", nil)
+	c.start("two", nil)
+	j := n.create(job.Spec{
+		Name: "alternates", Every: job.Duration(time.Second), MaxFires: 8, Overlap: job.OverlapQueue,
+		Command: `echo "$GOCRONTAB_LAST_SUCCESS"; sleep 0.7; s=${GOCRONTAB_DUE%Z}; s=${s%.*}; [ $((10#${s: -2} % 3)) != 0 ]`,
+	})
+	await(t, "all have run", 40*time.Second, func() bool {
+		return c.count("SELECT COUNT(*) FROM run WHERE final = 1 AND started > 0") == 8
+	})
+
+	var ids []int64
+	for _, r := range c.history(j.ID) {
+		ids = append(ids, r.ID)
+	}
+	runs, err := c.db.RunsWithOutput(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(runs, func(a, b read.Run) int { return cmp.Compare(a.Due, b.Due) })
+	last := ""
+	for _, r := range runs {
+		if got := strings.TrimSpace(r.Output.Text()); got != last {
+			t.Errorf("due %s: got %q, want %q", r.Due, got, last)
+		}
+		if r.Outcome == job.Succeeded {
+			last = r.Due.String()
+		}
+	}
+	if last == "" || len(runs) != 8 {
+		t.Errorf("got %d runs, the last success %q", len(runs), last)
+	}
 }
 
 // TestRetry lets attempts fail until one succeeds or none is left.

@@ -53,7 +53,7 @@ func (f *Figures) Began(at job.Micros, late time.Duration) {
 func (f *Figures) Ended(at job.Micros, o job.Outcome) {
 	f.change(at, func(p *part) {
 		p.Ends++
-		if o != job.Succeeded {
+		if o != job.Succeeded && o != job.Skipped {
 			p.Failed++
 		}
 	})

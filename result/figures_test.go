@@ -56,7 +56,8 @@ func TestFigures(t *testing.T) {
 	two.Began(now, time.Millisecond)
 	two.Ended(now.Add(7*time.Second), job.Failed)
 	one.Ended(now.Add(6*time.Second), job.Succeeded)
-	w := read.Figure{At: first, Starts: 3, Ends: 1}
+	one.Ended(now.Add(6*time.Second), job.Skipped) // nothing to do
+	w := read.Figure{At: first, Starts: 3, Ends: 2}
 	w.Late[job.LateClass(time.Millisecond)], w.Late[job.LateClass(time.Second)] = 2, 1
 	last := read.Figure{At: second, Ends: 1, Failed: 1}
 	for range 2 {
@@ -66,7 +67,7 @@ func TestFigures(t *testing.T) {
 
 	now = now.Add(30 * time.Second)
 	one.Ended(now.Add(-24*time.Second), job.Killed) // late, into a part that is written already
-	w.Ends, w.Failed = 2, 1
+	w.Ends, w.Failed = 3, 1
 	write()
 	check(map[job.Micros]read.Figure{first: w, second: last})
 	now = now.Add(figuresKept)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go-crontab/internal/loop"
@@ -57,9 +58,17 @@ type RetainerConfig struct {
 		Fresh() bool
 	}
 	Archive Archive // nil: none
+	Jobs    Jobs    // nil: finished jobs stay
 	Lookout Lookout
 	Names   Names
 	Log     *slog.Logger
+}
+
+// Jobs deletes jobs that have finished.
+type Jobs interface {
+	// DeleteFinished deletes those of the jobs that are still finished, and have no live run, in one transaction. It
+	// returns their number.
+	DeleteFinished(ctx context.Context, jobs []job.FinishedJob) (int, error)
 }
 
 // NewRetainer returns a retainer. The caller runs it.
@@ -74,6 +83,8 @@ const (
 	choreHold    = 5 * time.Minute  // longer than the archive command may take, see node.Config.ArchiveTimeout
 	choreKeep    = 10 * time.Second // between renewals of the chore
 	keptJobs     = 2000             // jobs in one look
+	finishedJobs = 500              // jobs with a keep_job in one look
+	deleteBatch  = 100              // jobs in one transaction
 	dropBatch    = 800
 	archiveBatch = 200 // a record may have some ten kilobytes of output
 	archiveTries = 3   // consecutive refused jobs that end the round
@@ -130,6 +141,9 @@ func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	}
 
 	r.held, r.done.At = asked, at
+	if err := r.deleteFinished(ctx); err != nil { // the records need not wait for it
+		r.Log.Warn("cannot delete finished jobs, trying again later", "error", err)
+	}
 	for last := false; !last && err == nil; {
 		last, err = r.page(ctx)
 	}
@@ -199,6 +213,47 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	}
 	r.rest(ctx, took)
 	return false, nil
+}
+
+// deleteFinished deletes jobs that have been finished for as long as their keep_job says. If we die, or a commit is
+// unknown, the next round looks at the remaining jobs again.
+func (r *Retainer) deleteFinished(ctx context.Context) error {
+	if r.Jobs == nil {
+		return nil
+	}
+
+	for after := int64(0); ; {
+		if err := r.hold(ctx); err != nil {
+			return err
+		}
+		began := time.Now()
+		jobs, last, err := r.DB.FinishedJobs(ctx, after, finishedJobs)
+		if err != nil {
+			return err
+		}
+		took := time.Since(began)
+		r.looked += took
+
+		now := r.Session.Now()
+		jobs = slices.DeleteFunc(jobs, func(j job.FinishedJob) bool { return j.RemoveAt() > now })
+		for some := range slices.Chunk(jobs, deleteBatch) {
+			began := time.Now()
+			n, err := r.Jobs.DeleteFinished(ctx, some)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				r.Log.Info("deleted finished jobs, as their keep_job says", "jobs", n)
+			}
+			r.rest(ctx, time.Since(began))
+		}
+
+		if last == 0 {
+			return nil
+		}
+		after = last
+		r.restLater(ctx, took)
+	}
 }
 
 // cut computes which records of a job have expired.

@@ -224,6 +224,49 @@ func TestRetention(t *testing.T) {
 }
 
 // TestRetentionOfLargeOutputs removes the parts of outputs with them, and leaves those of other runs.
+// finishedIn answers for the editor of jobs.
+type finishedIn struct {
+	asked [][]int64
+	err   error
+}
+
+func (f *finishedIn) DeleteFinished(_ context.Context, jobs []job.FinishedJob) (int, error) {
+	var ids []int64
+	for _, j := range jobs {
+		ids = append(ids, j.ID)
+	}
+	f.asked = append(f.asked, ids)
+	return len(ids), f.err
+}
+
+// TestRetentionOfJobs: the node with the chore hands over the jobs whose time has come. If they cannot be deleted, it
+// still removes records.
+func TestRetentionOfJobs(t *testing.T) {
+	r := setUpRetaining(t)
+	r.rule("", `{"age":"1h"}`)
+	ids := map[string]int64{}
+	for name, ago := range map[string]time.Duration{"over": 31 * 24 * time.Hour, "not yet": 29 * 24 * time.Hour} {
+		id := r.job("x", `{"at":"2026-01-01T00:00:00Z","keep_job":"720h"}`)
+		term := job.KeepJobTerm()
+		r.exec("INSERT INTO job_term (term, job_id) VALUES (?, ?)", term[:], id)
+		r.exec("UPDATE job SET next_due = NULL WHERE id = ?", id)
+		r.ran(id, job.Succeeded, 0, ago)
+		ids[name] = id
+	}
+	f := &finishedIn{err: errors.New("MySQL is away")}
+	x := r.retainer(nil)
+	x.Jobs = f
+	if mine, err := x.Round(t.Context()); !mine || err != nil {
+		t.Fatalf("got %v, %v", mine, err)
+	}
+	if len(f.asked) != 1 || !slices.Equal(f.asked[0], []int64{ids["over"]}) {
+		t.Errorf("asked for %v, want job %d", f.asked, ids["over"])
+	}
+	if n := r.number("SELECT COUNT(*) FROM run"); n != 0 {
+		t.Errorf("%d records are left", n)
+	}
+}
+
 func TestRetentionOfLargeOutputs(t *testing.T) {
 	r := setUpRetaining(t)
 	r.rule("", `{"age":"100h"}`)

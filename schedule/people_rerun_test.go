@@ -29,6 +29,11 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 	},
 	"resume": func(p *person, _, paused int64) (any, error) { return p.Resume(p.ctx, paused) },
 	"delete": func(p *person, busy, _ int64) (any, error) { return p.Delete(p.ctx, busy) },
+	"delete finished jobs": func(p *person, busy, paused int64) (any, error) {
+		p.exec("DELETE FROM run")
+		p.exec("UPDATE job SET next_due = NULL WHERE id = ?", busy)
+		return p.DeleteFinished(p.ctx, []job.FinishedJob{{ID: busy}, {ID: paused}})
+	},
 	"run now": func(p *person, busy, paused int64) (any, error) {
 		return p.RunNow(p.ctx, []int64{busy, paused}, 0, "key")
 	},

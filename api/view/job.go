@@ -21,6 +21,7 @@ type Job struct {
 	Version  int64          `json:"version" doc:"The version of its definition, from 1. Pausing does not change it."`
 	NextDue  *time.Time     `json:"next_due,omitempty" doc:"The earliest due time that has not been started."`
 	LastDue  *time.Time     `json:"last_due,omitempty" doc:"The latest due time that has been started or has ended."`
+	RemoveAt *time.Time     `json:"remove_at,omitempty" doc:"When 'keep_job' deletes the finished job, at the earliest. Absent in the answer to a change."`
 	Created  time.Time      `json:"created" doc:"When it was created."`
 	Updated  time.Time      `json:"updated" doc:"When it was last changed."`
 	Warnings []problem.Text `json:"warnings,omitempty" doc:"Warnings: settings that are allowed, but probably not intended. Only in the answer to a change."`

@@ -29,7 +29,7 @@ type JobStatsTotals struct {
 	Failed      int64    `json:"failed" doc:"How many failed or timed out after their last attempt."`
 	Lost        int64    `json:"lost" doc:"How many were lost with their node."`
 	Missed      int64    `json:"missed" doc:"How many due times no node could start in time."`
-	Skipped     int64    `json:"skipped" doc:"How many due times a policy, a pause or an edit kept from starting."`
+	Skipped     int64    `json:"skipped" doc:"How many due times a policy, a pause or an edit kept from starting, or that had nothing to do."`
 	Rate        *float64 `json:"success_rate,omitempty" doc:"The share of succeeded runs, from 0 to 1. Absent without runs."`
 }
 
@@ -44,7 +44,7 @@ type JobStat struct {
 	Lost      int64    `json:"lost" doc:"How many were lost with their node."`
 	Killed    int64    `json:"killed" doc:"How many were killed by a person, or replaced by a later due time."`
 	Missed    int64    `json:"missed" doc:"How many due times no node could start in time."`
-	Skipped   int64    `json:"skipped" doc:"How many due times a policy, a pause or an edit kept from starting."`
+	Skipped   int64    `json:"skipped" doc:"How many due times a policy, a pause or an edit kept from starting, or that had nothing to do."`
 	Rate      *float64 `json:"success_rate,omitempty" doc:"The share of succeeded runs, from 0 to 1. Killed runs are left out. Absent without runs."`
 	P50       *float64 `json:"duration_p50_ms,omitempty" doc:"The median duration of the runs that succeeded or failed, in milliseconds."`
 	P95       *float64 `json:"duration_p95_ms,omitempty" doc:"The 95th percentile of their duration, in milliseconds."`

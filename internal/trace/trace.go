@@ -141,7 +141,7 @@ func (e executor) Execute(ctx context.Context, a execute.Attempt) job.Result {
 	if r.ExitCode != nil {
 		span.SetAttributes(attribute.Int("gocrontab.exit_code", *r.ExitCode))
 	}
-	if r.Outcome != job.Succeeded {
+	if r.Outcome != job.Succeeded && r.Outcome != job.Skipped {
 		span.SetStatus(codes.Error, r.Outcome.String()) // not the reason, which may quote the job's output
 	}
 

@@ -27,6 +27,7 @@ var (
 
 	GivenAlready   = say("given_already", "%v is given twice")
 	GivenAlreadyIn = say("given_already", "%v appears more than once")
+	CodeTwice      = say("code_twice", "%v is also in %s; an exit code can only mean one of the two")
 	GivenAlreadyAs = say("given_already_as", "%v is already given as %s")
 	GivenTwice     = say("given_twice", "is given more than once")
 	GivenBeside    = say("given_beside", "conflicts with %s: a job does only one thing, so keep one of %s")

@@ -442,6 +442,7 @@ export interface Definition {
   env?: Record<string, string>;
   stdin?: string;
   success_codes?: number[];
+  skip_exit_codes?: number[];
   grace?: Duration;
   limits?: Limits;
   overlap: Overlap;
@@ -453,6 +454,7 @@ export interface Definition {
   retry?: Retry;
   keep?: Keep;
   output?: Capture;
+  keep_job?: Duration;
   on_lost: string;
   ping?: Ping;
 }
@@ -531,7 +533,7 @@ export interface Explanation {
   at: string;
   due_time?: string;
   due: boolean;
-  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
+  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'nothing_to_do' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
   answer: string;
   runs?: Run[];
   before?: DueTime;
@@ -726,6 +728,7 @@ export interface Job {
   env?: Record<string, string>;
   stdin?: string;
   success_codes?: number[];
+  skip_exit_codes?: number[];
   grace?: Duration;
   limits?: Limits;
   overlap: 'skip' | 'queue' | 'replace' | 'allow' | '';
@@ -737,6 +740,7 @@ export interface Job {
   retry?: Retry;
   keep?: Keep;
   output?: Capture;
+  keep_job?: Duration;
   on_lost: 'fail' | 'rerun' | '';
   ping?: Ping;
   paused: boolean;
@@ -747,6 +751,7 @@ export interface Job {
   version: number;
   next_due?: string;
   last_due?: string;
+  remove_at?: string;
   created: string;
   updated: string;
   warnings?: Message[];

@@ -18,6 +18,7 @@ export const sentences: Record<string, string> = {
   control_character: '“$1”含有控制字符',
   outer_space: '“$1”的首尾有空白',
   given_already: '$1 已经给出过',
+  code_twice: '$1 也在 $2 中；一个退出码只能表示其中之一',
   given_already_as: '$1 已在 $2 给出过',
   given_twice: '给出了不止一次',
   given_beside: '与 $1 同时给出；一个任务只做一件事，请去掉 $2 中的一个',
@@ -100,7 +101,7 @@ export const sentences: Record<string, string> = {
   secret_blank: '只有空白',
   too_many_secrets: '这是任务的第 $1 个密钥，最多 $2 个',
   not_a_whole_secret: '必须是 {{secret.NAME}}：否则能看到渠道的人都会看到它；用 go-crontab secret set NAME 保存',
-  placeholder_unknown: '含有未知的占位符 {{$1}}；可用的有 {{due}}、{{attempt}}、{{launch}}、{{job}} 和 {{app}}',
+  placeholder_unknown: '含有未知的占位符 {{$1}}；可用的有 {{due}}、{{last_success}}、{{attempt}}、{{launch}}、{{job}} 和 {{app}}',
   placeholder_open: '有 {{ 而没有 }}；如果不是占位符，请写 {{{{',
   placeholders_long: '填入占位符之后超过 $1 字节',
 

@@ -68,6 +68,9 @@ type Change struct {
 	Past    bool       // for create and update: accept a single due time in the past
 	Pause   job.PauseRequest
 	Reason  string // for the audit
+
+	// Finished is for delete: only a job that has no due time left, and no run that is not over.
+	Finished bool
 }
 
 // recalendar is the change of a job after a change of its calendars.

@@ -54,6 +54,9 @@ func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) ver
 	case job.ActionResume:
 		out.resume(now)
 	case job.ActionDelete:
+		if v.Finished && (locked.Paused || locked.NextDue != 0 || locked.Error != "" || v.live) {
+			return out.refuse(errUnfinished)
+		}
 		out.delete(back, now)
 	case recalendar:
 		out.recalendar(back, floor, now)

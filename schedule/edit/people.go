@@ -2,6 +2,7 @@ package edit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go-crontab/job"
@@ -48,6 +49,28 @@ func (e *Editor) Resume(ctx context.Context, id int64) (Done, error) {
 // Delete ends a job. Executing runs go on to their ends, and the history stays.
 func (e *Editor) Delete(ctx context.Context, id int64) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionDelete, ID: id})
+}
+
+// errUnfinished means that a job that should have finished has not.
+var errUnfinished = errors.New("the job has not finished")
+
+// DeleteFinished deletes those of the jobs that nobody has changed since they were judged, and that are still finished.
+// It returns their number. All others stay.
+func (e *Editor) DeleteFinished(ctx context.Context, jobs []job.FinishedJob) (deleted int, err error) {
+	changes := make([]Change, len(jobs))
+	for i, j := range jobs {
+		changes[i] = Change{
+			Action: job.ActionDelete, ID: j.ID, Changes: j.Changes, Finished: true, Reason: "keep_job " + j.Keep.String(),
+		}
+	}
+
+	done, err := e.Each(ctx, changes)
+	for _, d := range done {
+		if d.Result == job.BulkChanged {
+			deleted++
+		}
+	}
+	return deleted, err
 }
 
 // one makes one change. If ctx requires a number of earlier changes, the job must have exactly that

@@ -29,6 +29,7 @@ type view struct {
 	sameDues  bool     // same due times as before: cursor and runs stay
 	next      upcoming // the new due times
 
+	live bool  // for Change.Finished: the job has a run that is not over, or a backfill that makes more
 	past *past // due times up to now without a run; nil: no such due times
 }
 

@@ -26,6 +26,10 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 		return nil, 0, err
 	}
 
+	if err := readLive(tx, views); err != nil {
+		return nil, 0, err
+	}
+
 	verdicts := make([]verdict, len(views))
 	for i, v := range views {
 		d := judge(v, locked[v.ID], ahead[v.ID], b.now)
@@ -46,6 +50,22 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 	}
 	until, err := trip.SpawnBy(tx, runningOf(locked), b.now+job.SpawnWindow)
 	return verdicts, until, err
+}
+
+// readLive finds out which of the jobs that must have finished are not over. Their rows are locked, so no run of their
+// schedules begins or is tried again.
+func readLive(tx *sql.Tx, views []*view) error {
+	var ids []int64
+	for _, v := range views {
+		if v.Finished {
+			ids = append(ids, v.ID)
+		}
+	}
+	live, err := trip.LiveAmong(tx, ids)
+	for _, v := range views {
+		v.live = live[v.ID]
+	}
+	return err
 }
 
 // lockJobs locks the jobs of the views, and reads their runs that have not begun. For a job with a

@@ -81,11 +81,13 @@ func (db *DB) AppOfBackfill(ctx context.Context, id int64) (string, error) {
 	return name(db.Reader(ctx), "read app of a backfill", query, id)
 }
 
-// BackfillOutcomes counts the finished due times of a backfill, by outcome. It reads only
-// unsuccessful runs and infers the number of succeeded ones, which may be a million.
-func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[job.Outcome]int64, error) {
+// BackfillOutcomes counts the finished due times of a backfill, by outcome, and among the skipped ones those that had
+// nothing to do. It reads only unsuccessful runs and infers the number of succeeded ones, which may be a million.
+func (db *DB) BackfillOutcomes(
+	ctx context.Context, b *trip.BackfillRow,
+) (out map[job.Outcome]int64, nothing int64, err error) {
 	const query = `
-		SELECT n.outcome, COUNT(*)
+		SELECT n.outcome, COUNT(*), SUM(n.outcome = 'skipped' AND r.started > 0)
 		FROM notable n FORCE INDEX (by_job)
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.run_id
 		WHERE n.job_id = ?
@@ -96,16 +98,18 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[jo
 	r := db.Reader(ctx)
 	alive, _, err := b.Alive(r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
-	out := map[job.Outcome]int64{}
+	out = map[job.Outcome]int64{}
 	over := b.Planned - int64(alive)
 	scan := func(rows *sql.Rows) (n int64, err error) {
 		var outcome string
-		if err := rows.Scan(&outcome, &n); err != nil {
+		var idle int64
+		if err := rows.Scan(&outcome, &n, &idle); err != nil {
 			return 0, err
 		}
+		nothing += idle
 		o, err := job.ParseOutcome(outcome)
 		out[o] = n
 		return n, err
@@ -119,7 +123,7 @@ func (db *DB) BackfillOutcomes(ctx context.Context, b *trip.BackfillRow) (map[jo
 	if over > 0 {
 		out[job.Succeeded] = over
 	}
-	return out, err
+	return out, nothing, err
 }
 
 // BackfillRuns returns the last attempts of some due times of a backfill.
@@ -138,7 +142,7 @@ func (db *DB) BackfillRuns(ctx context.Context, b *trip.BackfillRow, dues []job.
 	return out, nil
 }
 
-// BackfillRunsIn lists the final runs of a backfill that did not succeed, or its runs that have not
+// BackfillRunsIn lists the final runs of a backfill that did not succeed, without those that had nothing to do, or its runs that have not
 // ended, by due time.
 func (db *DB) BackfillRunsIn(ctx context.Context, b *trip.BackfillRow, failed bool, after job.Micros,
 	limit int) ([]Run, error) {
@@ -157,6 +161,7 @@ func (db *DB) BackfillRunsIn(ctx context.Context, b *trip.BackfillRow, failed bo
 		WHERE n.job_id = ?
 			AND n.outcome IN ('failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded')
 			AND n.due > ? AND n.due <= ? AND r.request = ? AND r.final = 1
+			AND NOT (n.outcome = 'skipped' AND r.started > 0)
 		ORDER BY n.due
 		LIMIT ?`
 	ids, err := sql.Select(db.Reader(ctx), "list failed runs of a backfill", scanID, query, b.JobID, int64(after),

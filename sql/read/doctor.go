@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"slices"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -199,7 +200,7 @@ const pauseReasons = "'" + string(job.ReasonJobPaused) + "', '" + string(job.Rea
 
 // latestEnds reads the ends of the latest due times of a job, last one first.
 const latestEnds = `
-	SELECT job_id, outcome, COALESCE(reason_code, '') IN (` + pauseReasons + `)
+	SELECT job_id, outcome, COALESCE(reason_code, '') IN (` + pauseReasons + `), outcome = 'skipped' AND started > 0
 	FROM run FORCE INDEX (attempt)
 	WHERE job_id = ? AND state = 'ended' AND final = 1
 	ORDER BY due DESC, request DESC, attempt DESC
@@ -210,15 +211,18 @@ type end struct {
 	job     int64
 	outcome string
 	paused  bool // a pause kept it from beginning
+	nothing bool // it began, and had nothing to do
 }
 
 func scanEnd(rows *sql.Rows) (e end, err error) {
-	err = rows.Scan(&e.job, &e.outcome, &e.paused)
+	err = rows.Scan(&e.job, &e.outcome, &e.paused, &e.nothing)
 	return e, err
 }
 
-// spellOf counts the due times that ended alike, beginning with the last.
+// spellOf counts the due times that ended alike, beginning with the last. It leaves out runs that had
+// nothing to do.
 func spellOf(ends []end) (s Spell) {
+	ends = slices.DeleteFunc(ends, func(e end) bool { return e.nothing })
 	for i, e := range ends {
 		unbegun := (e.outcome == "skipped" || e.outcome == "missed") && !e.paused
 		failed := e.outcome == "failed" || e.outcome == "timed_out" || e.outcome == "lost"

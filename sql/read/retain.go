@@ -65,6 +65,78 @@ func (db Retention) KeptJobs(ctx context.Context, after int64, limit int) ([]Kep
 	return sql.Select(db.Reader(ctx), "list jobs with their retention", scan, query, after, limit)
 }
 
+// finishedAt is the time since when a job without due times counts as finished: its last run has ended, or it was changed
+// or resumed after that.
+const finishedAt = `GREATEST(j.begun_to, j.resumed, v.created, COALESCE((
+			SELECT r.ended
+			FROM run r FORCE INDEX (attempt)
+			WHERE r.job_id = j.id
+			ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC
+			LIMIT 1), 0))`
+
+// FinishedJobs looks at the next jobs with a keep_job, and lists those that seem to be finished. last is the highest id
+// among the jobs that it looked at; zero: there are no more.
+func (db Retention) FinishedJobs(ctx context.Context, after int64, limit int) (out []job.FinishedJob, last int64, err error) {
+	const query = `
+		SELECT t.job_id, IF(done, j.changes, 0), IF(done AND JSON_VALID(v.definition),
+				COALESCE(JSON_EXTRACT(v.definition, '$.keep_job'), ''), ''), IF(done, ` + finishedAt + `, 0)
+		FROM (
+			SELECT t.job_id, j.living = 1 AND j.error = '' AND j.paused = 0 AND j.next_due IS NULL
+				AND NOT ` + pausedApps + ` AS done
+			FROM job_term t FORCE INDEX (PRIMARY)
+			STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id
+			WHERE t.term = ? AND t.job_id > ?
+			ORDER BY t.term, t.job_id
+			LIMIT ?) t
+		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = t.job_id
+		STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+		ORDER BY t.job_id`
+
+	n := 0
+	term := job.KeepJobTerm()
+	err = sql.Each(db.Reader(ctx), "list finished jobs", func(rows *sql.Rows) error {
+		var j job.FinishedJob
+		var keep string
+		if err := rows.Scan(&j.ID, &j.Changes, &keep, &j.At); err != nil {
+			return err
+		}
+
+		n, last = n+1, j.ID
+		// A rule that cannot be read keeps its job.
+		if keep != "" && j.Keep.UnmarshalJSON([]byte(keep)) == nil && j.Keep > 0 {
+			out = append(out, j)
+		}
+		return nil
+	}, query, term[:], after, limit)
+	if n < limit {
+		last = 0
+	}
+	return out, last, err
+}
+
+// FinishedAt returns since when jobs without due times count as finished.
+func (db *DB) FinishedAt(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
+	out := make(map[int64]job.Micros, len(ids))
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		query := `
+			SELECT j.id, ` + finishedAt + `
+			FROM job j FORCE INDEX (PRIMARY)
+			STRAIGHT_JOIN job_version v FORCE INDEX (PRIMARY) ON v.job_id = j.id AND v.version = j.version
+			WHERE j.id IN ` + list(part)
+		err := sql.Each(db.Reader(ctx), "read the ends of finished jobs", func(rows *sql.Rows) error {
+			var id int64
+			var at job.Micros
+			err := rows.Scan(&id, &at)
+			out[id] = at
+			return err
+		}, query)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // LookMost bounds the runs of a job that one statement of retention reads, so that the statement is
 // short even with millions of runs.
 const LookMost = 10_000

@@ -45,6 +45,31 @@ func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	return sql.Select(r, "list executing runs of jobs", scanHeld, query)
 }
 
+// LiveAmong returns which of some jobs have a run that is not over, or a backfill that makes more runs. It reads the rows
+// of all live runs of the cluster: a job may have very many that are over.
+func LiveAmong(r sql.Reader, jobs []int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	if len(jobs) == 0 {
+		return out, nil
+	}
+
+	ids := list(slices.Values(jobs))
+	query := `
+		SELECT DISTINCT job_id
+		FROM run FORCE INDEX (live)
+		WHERE owner > ? AND job_id IN ` + ids + `
+		UNION
+		SELECT job_id
+		FROM backfill FORCE INDEX (state)
+		WHERE state = 'running' AND job_id IN ` + ids
+
+	found, err := sql.Select(r, "look for live runs of jobs", scanID, query, int32(EndedOwner))
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
+
 // MarkAwaited marks runs for whose end other runs wait, and returns the marked runs. A run that is
 // missing from the result has ended, or its row is locked and it may be ending.
 func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {

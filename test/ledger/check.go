@@ -406,7 +406,8 @@ func (j *Job) again(r *job.Run) bool {
 
 func (c *checker) outcome(j *Job, x *execution, r *job.Run) {
 	switch {
-	case r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded:
+	case r.Outcome == job.Skipped && r.Reason.Code != job.ReasonNothingToDo,
+		r.Outcome == job.Missed, r.Outcome == job.Superseded:
 		c.add(Contradictory, j.Name, x.due, "it was executed: %s", describe(r))
 	case r.Outcome == job.Succeeded && !x.ended:
 		c.add(Unfinished, j.Name, x.due, "it never ended: %s", describe(r))

@@ -156,6 +156,9 @@ func draw(t *rapid.T, app string, groups, calendars []string) job.Spec {
 		s.Keep = job.Keep{Age: length("keep"), Runs: int64(number("runs kept", 0, 3)),
 			Bytes: job.Size(number("bytes kept", 0, 2) << 20)}
 	}
+	if (s.At != nil || s.End != nil || s.MaxFires != 0) && some("keep job") {
+		s.KeepJob = job.Duration(number("keep job", 1, 100)) * job.Duration(time.Hour)
+	}
 	if some("output") && s.HTTP == nil {
 		s.Output = job.Capture{
 			Keep: job.Size(number("output kept", 0, 3)) << 20, MarkStderr: s.Command != "" && some("mark"),
@@ -216,7 +219,8 @@ func drawWhat(t *rapid.T, s *job.Spec, one func(string, ...string) string, some 
 	}
 
 	if some("codes") {
-		s.SuccessCodes = []int{0, number("code", 1, 255)}
+		s.SuccessCodes = []int{0, number("code", 1, 254)}
+		s.SkipCodes = []int{255}
 	}
 
 	if some("limits") {

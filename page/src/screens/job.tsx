@@ -42,6 +42,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {j.error && <Notice look="bad"><b>{t('Cannot be scheduled')}</b><p><Said text={j.error} /></p></Notice>}
         {j.pause?.scope === 'job' && <Notice look="warn" icon="pause"><b>{t('Paused')}</b>
           <p>{j.pause.reason && <bdi>{j.pause.reason} · </bdi>}{j.pause.by && t('by {who}', { who: j.pause.by })} · <Ago at={j.pause.since} />{j.pause.until && <> · {t('until')} <When at={j.pause.until} zone={j.timezone} /></>}</p></Notice>}
+        {j.remove_at && <Notice icon="clock"><b>{t('This finished job will be deleted')}</b><p><When at={j.remove_at} zone={j.timezone} long /></p></Notice>}
         {j.waiting?.map((w) => <Notice key={w.due} look="warn" icon="clock"><b>{t('The run scheduled for {at} is waiting', { at: `${brief(w.due, j.timezone)}${j.timezone ? ' ' + j.timezone : ''}` })}</b><p><Said text={w.why} by={() => waitSaid(w)} zone={j.timezone} /></p></Notice>)}
         {j.warnings?.map((w) => <Notice key={w.message} look="warn"><p><Said text={w} /></p></Notice>)}
         <div class="split">
@@ -152,7 +153,7 @@ function History({ job: j }: { job: Job }) {
 }
 
 function Plots({ runs }: { runs: Run[] }) {
-  const done = runs.filter((r) => r.started && r.ended).sort((a, b) => ms(a.started) - ms(b.started));
+  const done = runs.filter((r) => r.started && r.ended && r.outcome !== 'skipped').sort((a, b) => ms(a.started) - ms(b.started));
   if (done.length < 3) return null;
   const x = done.map((r) => ms(r.started) / 1000), took = (r: Run) => Math.max(0.1, ms(r.ended) - ms(r.started));
   const ok = (r: Run) => r.outcome === 'succeeded';
@@ -170,7 +171,7 @@ function Plots({ runs }: { runs: Run[] }) {
 }
 
 const order = ['command', 'http', 'handler', 'payload', 'stdin'];
-const hidden = new Set(['id', 'health', 'last_runs', 'app', 'name', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
+const hidden = new Set(['id', 'health', 'last_runs', 'app', 'name', 'paused', 'pause', 'status', 'remove_at', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
 
 function Definition({ job: j }: { job: Job }) {
   const all: Record<string, unknown> = { ...j };

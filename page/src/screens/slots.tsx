@@ -137,7 +137,7 @@ function Part({ j, b, first, left, width }: { j: JobSlots; b: SlotBucket; first:
 
 /** What ran opens its run; what did not says why. */
 function open(j: JobSlots, s: Slot) {
-  const ran = s.run_id && !['missed', 'skipped', 'superseded'].includes(s.state);
+  const ran = s.run_id && (s.reason_code === 'nothing_to_do' || !['missed', 'skipped', 'superseded'].includes(s.state));
   if (ran) go(`/runs/${s.run_id}`);
   else showWhy({ id: j.job_id, name: j.job }, s.due, j.timezone);
 }
