@@ -96,7 +96,7 @@ function FailedRow({ s, cut }: { s: JobStat; cut: boolean }) {
     <tr>
       <td class="job"><Link to={`/jobs/${s.job_id}`}>{nameOf(s)}</Link></td>
       <td>{health ? <HealthBadge health={health} /> : <Badge tone="mute">{t('deleted')}</Badge>}</td>
-      <td class="num nowrap">{ran(s) > 0 && <Link to={`/runs${query({ job_id: s.job_id, last: 'day' })}`}>{cut ? n : t('{n} of {all}', { n, all: ran(s).toLocaleString() })}</Link>}{s.missed > 0 && <div><Link class="small" to={`/runs${query({ job_id: s.job_id, outcome: 'missed', last: 'day' })}`}>{t('{n} missed', { n: s.missed.toLocaleString() })}</Link></div>}</td>
+      <td class="num nowrap">{failures(s) > 0 && <Link to={`/runs${query({ job_id: s.job_id, last: 'day' })}`}>{cut ? n : t('{n} of {all}', { n, all: ran(s).toLocaleString() })}</Link>}{s.missed > 0 && <div><Link class="small" to={`/runs${query({ job_id: s.job_id, outcome: 'missed', last: 'day' })}`}>{t('{n} missed', { n: s.missed.toLocaleString() })}</Link></div>}</td>
       <td class="num thin-hide nowrap">{percent(s.success_rate)}</td>
       <td class="num thin-hide nowrap">{s.duration_p95_ms === undefined ? '—' : span(s.duration_p95_ms)}</td>
       <td class="said">{f && <>
