@@ -43,6 +43,7 @@ export const zh = {
   'Missed and skipped runs did not start: see': '错过和跳过的没有启动，见',
   '{n} frequent jobs': '{n} 个频繁执行的任务',
   'Still failing: {n} in a row': '仍在失败：已连续 {n} 次',
+  'Still failing: at least {n} in a row': '仍在失败：已连续至少 {n} 次',
   'It has succeeded since.': '之后已经成功。',
   'The latest run:': '最近一次运行：',
   'Defaults': '默认值',

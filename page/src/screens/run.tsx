@@ -59,8 +59,8 @@ function Since({ run: r, job: j }: { run: Run; job: Job }) {
   const h = j.health!, last = useGet<Run>(h.run_id && h.run_id !== r.id ? `/api/v1/runs/${h.run_id}` : null, { every: 0 }).data;
   const later = last && ms(last.ended) > ms(r.ended) ? <Link to={`/runs/${last.id}`}><When at={last.due} zone={j.timezone} in={j.timezone} long /></Link> : undefined;
   if (h.code === 'failing') {
-    const n = `${h.at_least ? '≥' : ''}${(h.failures ?? 1).toLocaleString()}`;
-    return <Notice look="bad" icon="history"><b>{t('Still failing: {n} in a row', { n })}</b>{later && <p>{t('The latest run:')} {later} <OutcomeBadge run={last!} /></p>}</Notice>;
+    const n = (h.failures ?? 1).toLocaleString();
+    return <Notice look="bad" icon="history"><b>{h.at_least ? t('Still failing: at least {n} in a row', { n }) : t('Still failing: {n} in a row', { n })}</b>{later && <p>{t('The latest run:')} {later} <OutcomeBadge run={last!} /></p>}</Notice>;
   }
   if (h.outcome !== 'succeeded' || !later) return null;
   return <Notice look="good" icon="check"><b>{t('It has succeeded since.')}</b><p>{t('The latest run:')} {later} <OutcomeBadge run={last!} /></p></Notice>;
