@@ -349,7 +349,7 @@ function Sent() {
     <Card title={t('Messages')} more={<select aria-label={t('State')} value={state} onChange={(e) => setQuery({ state: e.currentTarget.value })}><option value="">{t('Any state')}</option>{Object.keys(stateText).map((s) => <option key={s} value={s}>{alertStateText(s)}</option>)}</select>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No messages yet')}><p>{t('Messages to channels appear here once a rule raises an alert.')}</p></Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
+        <div class="scroll"><table class="stacked"><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
             <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel ?? d.target}</bdi><div class="faint small">{d.rule ?? (d.kind === 'ping' && t('Ping'))}</div></td>
               <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{word(deliveryText, d.kind)}</span>}</td>

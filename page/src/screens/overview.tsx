@@ -65,7 +65,7 @@ function Tiles({ st }: { st: JobStats }) {
       {tile('/timeline/slots?last=day&only=wrong', t('Missed'), sum.missed.toLocaleString(), t('scheduled times in 24 h'), sum.missed > 0)}
       {tile('/runs?last=day', t('Success rate'), percent(sum.success_rate), t('in 24 h'))}
       {tile('/runs?state=running', t('Running now'), sum.running.toLocaleString(), t('runs'))}
-      {c && (told === false && c.firing_alerts === 0 ? tile('/alerts/rules', t('Active alerts'), '—', t('nobody is notified: no rule is on'))
+      {c && (told === false && !c.firing_alerts && !c.unsent_messages ? tile('/alerts/rules', t('Active alerts'), '—', t('nobody is notified: no rule is on'))
         : tile('/alerts', t('Active alerts'), c.firing_alerts.toLocaleString(), c.unsent_messages ? t('{n} messages unsent', { n: c.unsent_messages }) : t('firing now'), c.firing_alerts > 0))}
       {c && tile('/cluster#nodes', t('Nodes'), `${c.nodes_ready} / ${c.nodes}`, c.nodes_gone > 0 ? t('{n} nodes gone', { n: c.nodes_gone }) : t('ready'), c.nodes_gone > 0 || c.nodes_ready < c.nodes)}
     </div>
