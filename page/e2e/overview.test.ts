@@ -183,7 +183,7 @@ test('without a rule nobody is notified, and that is said; runs that did not suc
 
   const narrow = await someone({ narrow: true, zh: true });
   await go('/runs', narrow.page); // the node and the reason have a line of their own
-  await narrow.page.locator('table.runs tr', { hasText: 'wavers' }).last().getByText(/^node-\d$/).first().waitFor();
+  await narrow.page.locator('table.runs tr', { hasText: 'wavers' }).last().locator('.reason').getByText(/^node-\d$/).waitFor();
   await narrow.page.locator('table.runs tr', { hasText: 'wavers' }).last().getByText('退出码 1').waitFor();
   await narrow.page.goto(cluster.urls[0] + '/jobs/987654');
   await narrow.page.getByText('它可能已被删除').waitFor();
