@@ -26,7 +26,7 @@ export function Logins() {
       <Card title={may('admin') ? t('Signed-in browsers') : t('Your signed-in browsers')}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
         {list.loading ? <Loading /> : list.items.length === 0 ? !list.problem && <Empty icon="key" title={t('No signed-in browsers')} /> : (
-          <div class="scroll"><table class="limits">
+          <div class="scroll"><table class="limits logins">
             <thead><tr><th>{t('User')}</th><th>{t('Role')}</th><th class="thin-hide">{t('Since')}</th><th class="thin-hide">{t('Until')}</th><th>{t('Last used')}</th><th class="thin-hide">{t('Last verified')}</th><th><span class="unseen">{t('Sign out')}</span></th></tr></thead>
             <tbody>{list.items.map((l) => <Row key={l.id} login={l} end={end} />)}</tbody>
           </table></div>

@@ -122,7 +122,8 @@ function Lanes() {
       g.fillStyle = v('--bad-soft'); g.fillRect(b.x, 0, b.w, height - axis);
       g.fillStyle = v('--bad-dot'); g.fillRect(b.x, height - axis - 3, b.w, 3);
       const label = `${t('Outage')} ${span(b.gap.to - b.gap.from)}`;
-      if (g.measureText(label).width < b.w - 8) { g.fillStyle = v('--bad'); g.textAlign = 'center'; g.fillText(label, b.x + b.w / 2, height - axis / 2); }
+      const w = g.measureText(label).width;
+      if (w < b.w - 8) { g.clearRect(b.x + (b.w - w) / 2 - 20, height - axis + 1, w + 40, axis - 1); g.fillStyle = v('--bad'); g.textAlign = 'center'; g.fillText(label, b.x + b.w / 2, height - axis / 2); }
     }
     drawn.current = [];
     lanes.list.forEach(([name, list], i) => {
