@@ -39,7 +39,7 @@ type failingJobs struct {
 
 func newFailing() *failing { return &failing{found: newKept[*failingJobs]()} }
 
-// jobs returns the failing jobs. The result may be up to keptFor old.
+// jobs returns the failing jobs, as they were found at most keptFor ago.
 func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	return f.found.get(ctx, func(ctx context.Context) (*failingJobs, error) { return f.search(ctx, db) })
 }

@@ -33,7 +33,7 @@ func (k *kept[T]) fresh() *dated[T] {
 	return nil
 }
 
-// get returns a result that is up to keptFor old.
+// get returns the last result, or computes one if that is too old.
 func (k *kept[T]) get(ctx context.Context, compute func(context.Context) (T, error)) (T, error) {
 	if last := k.fresh(); last != nil {
 		return last.value, nil
@@ -50,12 +50,11 @@ func (k *kept[T]) get(ctx context.Context, compute func(context.Context) (T, err
 		return last.value, nil
 	}
 
-	at := time.Now()
 	value, err := compute(ctx)
 	if err != nil {
 		return none, err
 	}
-	k.last.Store(&dated[T]{value, at})
+	k.last.Store(&dated[T]{value, time.Now()})
 	return value, nil
 }
 
@@ -65,12 +64,14 @@ type keptBy[T any] struct {
 	each map[string]*kept[T]
 }
 
-// of returns the result of a question. It forgets results that are too old.
+// of returns what is kept for a question. It forgets results of other questions that are too old.
 func (k *keptBy[T]) of(question string) *kept[T] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
-	maps.DeleteFunc(k.each, func(_ string, one *kept[T]) bool { return len(one.turn) == 0 && one.fresh() == nil })
+	maps.DeleteFunc(k.each, func(other string, one *kept[T]) bool {
+		return other != question && len(one.turn) == 0 && one.fresh() == nil
+	})
 	if k.each[question] == nil {
 		if k.each == nil {
 			k.each = map[string]*kept[T]{}
