@@ -240,7 +240,7 @@ export const HealthBadge = ({ health: h, title }: { health: Health; title?: stri
 /** The health of a job in a word. The answer to a change does not have it. */
 export function StatusBadge({ job: j }: { job: Job }) {
   const h = j.health;
-  if (!h || (j.status === 'finished' && (h.code === 'ok' || h.code === 'never'))) return <Badge tone={j.status === 'error' ? 'bad' : 'mute'} title={j.error}>{t(statusText[j.status])}</Badge>;
+  if (!h || (j.status === 'finished' && ['ok', 'unstable', 'never'].includes(h.code))) return <Badge tone={j.status === 'error' ? 'bad' : 'mute'} title={j.error}>{t(statusText[j.status])}</Badge>;
   return <HealthBadge health={h} title={j.error ?? (h.code === 'waiting' && j.waiting?.length ? waitSaid(j.waiting[0]) : undefined)} />;
 }
 
