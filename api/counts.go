@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"go-crontab/api/view"
@@ -16,7 +15,6 @@ import (
 
 const (
 	goneFor     = 24 * time.Hour  // how long nodes stay visible after they are gone
-	countsFor   = 5 * time.Second // how long a node uses the result of a search
 	candidates  = 2000            // failed jobs that one search reads
 	healedFor   = 5 * time.Minute // after this, recovered jobs are searched again, too
 	healedCheck = 200             // jobs that one query reads
@@ -24,10 +22,9 @@ const (
 
 // failing finds the failing jobs of the cluster, for all callers of this node.
 type failing struct {
-	found atomic.Pointer[failingJobs]
-	turn  chan struct{} // held by the request that searches
+	found *kept[*failingJobs]
 
-	// Only the holder of turn uses these fields. healed has the jobs that succeeded after their
+	// Only the request that searches uses these fields. healed has the jobs that succeeded after their
 	// latest failure, or were deleted, with the due time of that failure. A search skips these
 	// jobs.
 	healed   map[int64]job.Micros
@@ -38,38 +35,13 @@ type failing struct {
 type failingJobs struct {
 	apps    []string // the app of each failing job
 	atLeast bool     // more jobs may be failing
-	at      time.Time
 }
 
-func newFailing() *failing { return &failing{turn: make(chan struct{}, 1)} }
+func newFailing() *failing { return &failing{found: newKept[*failingJobs]()} }
 
-// jobs returns the failing jobs. The result may be up to countsFor old.
+// jobs returns the failing jobs, as they were found at most keptFor ago.
 func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
-	fresh := func() *failingJobs {
-		if found := f.found.Load(); found != nil && time.Since(found.at) < countsFor {
-			return found
-		}
-		return nil
-	}
-	if found := fresh(); found != nil {
-		return found, nil
-	}
-
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if found := fresh(); found != nil { // another request has just searched
-		return found, nil
-	}
-
-	found, err := f.search(ctx, db)
-	if err == nil {
-		f.found.Store(found)
-	}
-	return found, err
+	return f.found.get(ctx, func(ctx context.Context) (*failingJobs, error) { return f.search(ctx, db) })
 }
 
 // search finds the failing jobs among the jobs that have failed. It skips jobs that are known to
@@ -94,7 +66,7 @@ func (f *failing) search(ctx context.Context, db *read.DB) (*failingJobs, error)
 	}
 
 	slices.SortFunc(ids, func(a, b int64) int { return int(latest[b] - latest[a]) })
-	out := &failingJobs{at: now, atLeast: len(ids) > candidates}
+	out := &failingJobs{atLeast: len(ids) > candidates}
 	for part := range slices.Chunk(ids[:min(len(ids), candidates)], healedCheck) {
 		if err := f.check(ctx, db, part, latest, out); err != nil {
 			return nil, err

@@ -16,12 +16,13 @@ import (
 const withLastRuns = "last_runs"
 
 const (
-	// judgedRuns is the number of latest runs from which a job's health is judged.
+	// judgedRuns is the number of latest runs that show whether a job is failing.
 	judgedRuns = 4
 	// streakRuns is the number of runs that are read, to count the failures, if no run of the first
 	// read succeeded.
 	streakRuns = 50
-	// listedRuns is the number of latest runs of a job that a list shows.
+	// listedRuns is the number of latest runs of a job that a list shows, and that its health is
+	// judged by.
 	listedRuns = 12
 	// lateAfter is the time after a due time when its job counts as late, unless something holds it
 	// up.
@@ -61,6 +62,29 @@ func streakOf(runs []read.RecentRun) (s streak) {
 	return s
 }
 
+// unstable counts the latest due times that ran, and those of them whose last run failed, timed out
+// or was lost.
+func unstable(runs []read.RecentRun) (failed, of int) {
+	due := job.Micros(0)
+	for i := range runs {
+		r := &runs[i]
+		wrong := r.Outcome.Wrong() && r.Outcome != job.Missed
+		if r.Executing || !r.Final || r.Outcome != job.Succeeded && !wrong || r.Due == due {
+			continue
+		}
+
+		due, of = r.Due, of+1
+		if wrong {
+			failed++
+		}
+		if of == listedRuns {
+			break
+		}
+	}
+
+	return failed, of
+}
+
 // recentOf reads the latest n runs of jobs in some apps, or in all if apps is nil. If none of these
 // runs of a job succeeded, it reads up to streakRuns runs of this job.
 func recentOf(ctx context.Context, db *read.DB, ids []int64, n int, apps []string) (map[int64]*read.Recent, error) {
@@ -95,6 +119,7 @@ func healthOf(v *view.Job, recent *read.Recent, now job.Micros) *view.Health {
 		h.Outcome, h.RunID = st.last.Outcome.String(), job.RunID(st.last.ID)
 	}
 
+	failed, of := unstable(recent.Runs)
 	executing := recent.Executing
 	for i := range recent.Runs {
 		if r := &recent.Runs[i]; r.Executing && executing == 0 {
@@ -118,6 +143,9 @@ func healthOf(v *view.Job, recent *read.Recent, now job.Micros) *view.Health {
 		h.Code, h.Text, h.Since = view.HealthLate, "Late", v.NextDue
 	case v.Pause != nil:
 		paused(h, v.Pause)
+	case failed > 0:
+		h.Code, h.Failed, h.Of = view.HealthUnstable, failed, of
+		h.Text = fmt.Sprintf("Unstable (%d of %d failed)", failed, of)
 	case executing != 0:
 		h.Code, h.Text, h.Since = view.HealthRunning, "Running", instant(executing)
 	case st.last != nil || slices.ContainsFunc(recent.Runs, nothingToDo):

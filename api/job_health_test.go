@@ -62,8 +62,16 @@ func TestHealth(t *testing.T) {
 		more bool
 		want string
 	}{
-		"no run":                {view.Job{}, "", false, "never Has not run"},
-		"succeeded":             {view.Job{}, "succeeded failed failed", true, "ok OK"},
+		"no run":        {view.Job{}, "", false, "never Has not run"},
+		"succeeded":     {view.Job{}, "succeeded killed skipped succeeded", true, "ok OK"},
+		"failed before": {view.Job{}, "succeeded failed missed=9 lost succeeded", true, "unstable Unstable (2 of 4 failed)"},
+		"running after failures": {
+			view.Job{}, "running succeeded timed_out", false, "unstable Unstable (1 of 2 failed)",
+		},
+		"paused after failures": {view.Job{Pause: paused}, "succeeded failed", false, "paused Paused with its app by ann"},
+		"failed long before": {
+			view.Job{}, strings.Repeat("succeeded ", listedRuns) + "failed", true, "ok OK",
+		},
 		"failed":                {view.Job{}, "failed timed_out lost succeeded failed", true, "failing Failing (3×)"},
 		"failed since ever":     {view.Job{}, "failed failed", false, "failing Failing (2×)"},
 		"failed as far as read": {view.Job{}, "failed failed", true, "failing Failing (at least 2×)"},

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -41,7 +42,11 @@ func (s *Server) jobStats(w http.ResponseWriter, r *http.Request) error {
 	win.To = job.MicrosOf(now)
 	win.From = win.To.Add(-span)
 
-	v, err := s.statsOf(r.Context(), win, limit)
+	// Callers that see the same apps get the same answer.
+	question := fmt.Sprintf("%q %q %t %s %d", win.App, win.Apps, win.Apps == nil, span, limit)
+	v, err := s.fared.of(question).get(r.Context(), func(ctx context.Context) (*view.JobStats, error) {
+		return s.statsOf(ctx, win, limit)
+	})
 	if err != nil {
 		return err
 	}

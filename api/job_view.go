@@ -68,11 +68,7 @@ func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*
 		return nil, err
 	}
 
-	n := judgedRuns
-	if lastRuns {
-		n = listedRuns
-	}
-	recent, err := recentOf(ctx, s.cfg.DB, ids, n, auth.Of(ctx).Sees())
+	recent, err := recentOf(ctx, s.cfg.DB, ids, listedRuns, auth.Of(ctx).Sees())
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestOverview(t *testing.T) {
 
 	// An output that a newer version wrote costs its last line.
 	s.exec("UPDATE output SET encoding = 9 WHERE run_id = ?", failed[0].text("id"))
-	stats = s.call("GET", "/api/v1/stats/jobs?window=1h", nil).want(200).object()
+	stats = s.call("GET", "/api/v1/stats/jobs?window=2h", nil).want(200).object()
 	if n := stats.items("items")[0]; n.text("last_failure", "run_id") != failed[0].text("id") || n.text("last_failure", "last_line") != "" {
 		t.Errorf("stats with an unreadable output: got %v", stats)
 	}

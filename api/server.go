@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"go-crontab/api/view"
 	"go-crontab/internal/alert"
 	"go-crontab/internal/auth"
 	"go-crontab/internal/doctor"
@@ -129,6 +130,7 @@ type Server struct {
 	streams *streams
 	feed    *feed.Feed
 	failing *failing
+	fared   keptBy[*view.JobStats]
 	flows   auth.Strangers // sign-ins that strangers start at the provider
 	signIns auth.Limiter   // by token or person, see limitKey
 	ahead   chan struct{}  // held by the request that computes due times of many jobs

@@ -232,8 +232,16 @@ func nowCell(j *view.JobStat, now time.Time) cell {
 		return cell{"deleted", faint}
 	case j.Health == nil:
 		return cell{}
-	case j.LastFailure.Recovered != nil && (j.Health.Code == view.HealthOK || j.Health.Code == view.HealthRunning):
-		return cell{"OK for " + rough(now.Sub(*j.LastFailure.Recovered)), green}
+	case j.LastFailure.Recovered == nil:
+		return healthCell(j.Health)
+	}
+
+	since := "OK for " + rough(now.Sub(*j.LastFailure.Recovered))
+	switch j.Health.Code {
+	case view.HealthOK, view.HealthRunning:
+		return cell{since, green}
+	case view.HealthUnstable:
+		return cell{"unstable, " + since, yellow}
 	}
 	return healthCell(j.Health)
 }
@@ -321,7 +329,7 @@ func healthCell(h *view.Health) cell {
 	switch h.Code {
 	case view.HealthBroken, view.HealthFailing:
 		c.colour = red
-	case view.HealthLate, view.HealthWaiting, view.HealthPaused:
+	case view.HealthLate, view.HealthWaiting, view.HealthPaused, view.HealthUnstable:
 		c.colour = yellow
 	case view.HealthOK:
 		c = cell{"ok", green}

@@ -94,6 +94,31 @@ func TestFreeReasonsStay(t *testing.T) {
 	}
 }
 
+// TestOtherTextsAreSaidInChinese: the console has Chinese for what messages, pings and the archive
+// command met with.
+func TestOtherTextsAreSaidInChinese(t *testing.T) {
+	t.Parallel()
+	chinese := patternsIn(tableOf(t, "export const others: Patterns = [", "\n];"))
+	for _, said := range []string{
+		"the job no longer has a ping", "the job no longer has a URL for this ping", "a later due time replaced it",
+		"it was tried for 24h0m0s; the last error: no response in time", "it waited longer than 24h0m0s",
+		"it is outdated: it is older than 1m", "the channel was deleted", "the channel is disabled",
+		"the channel cannot be read: unexpected end", "too many messages are waiting for the channel",
+		"the node stopped while sending it: context canceled", "no response in time", "the response broke off: EOF",
+		"the url cannot be parsed", "301 Moved Permanently: redirects are not followed; set the final URL",
+		"the server answered errcode 310000: sign not match", "mail.example.com accepted it for ann@example.com",
+		"dial tcp 127.0.0.1:9: connect: connection refused", "dial tcp: lookup chat.invalid on 10.0.0.1:53: no such host",
+		"job 17: exit status 3: disk full", "cannot remove records of job 17: it is locked", "exit status 3",
+		"exit status 3: disk\nfull", "signal: killed", "the command took longer than 1m0s and was killed",
+		"the command took longer than 1m0s and was killed: slow",
+		"the command exited with status 0 without reading the last 512 bytes",
+	} {
+		if !matches(chinese, said) {
+			t.Errorf("page/src/zh-server.ts: no pattern of others is for %q", said)
+		}
+	}
+}
+
 func matches(patterns []*regexp.Regexp, text string) bool {
 	for _, p := range patterns {
 		if p.MatchString(text) {

@@ -285,7 +285,7 @@ test('in Chinese, reasons that are known stand above what the server wrote; what
   const { page, wrong, context } = await someone({ zh: true });
   const slow = await ran('slow', 'sleep 30', { timeout: '1s' });
   await go(`/runs/${slow.id}`, page);
-  await page.locator('.notice b').getByText('运行超过 1s').waitFor();
+  await page.locator('.notice b').getByText('运行超过 1 秒').waitFor();
   await page.locator('.notice .original').getByText('the command ran longer than its timeout of 1s').waitFor();
   await go(`/jobs/${slow.job_id}/why?at=${encodeURIComponent(iso(Date.parse(slow.due) + 3600_000))}`, page);
   await page.locator('.notice b').getByText('按定义，这不是计划时间。').waitFor();

@@ -142,6 +142,54 @@ test('keys: rows, screens, help; and the palette does what it is told', limit, a
   await context.close();
 });
 
+test('a job that fails now and then is unstable, and a failed run says whether that is over', limit, async () => {
+  const { page, wrong, context } = await someone();
+  const spec = { name: 'wavers', app: 'shop', ...yearly }, j = await cluster.job({ ...spec, command: 'exit 1' });
+  const failed = await ran(j.id);
+  await go(`/runs/${failed.id}`, page);
+  await page.getByText('Still failing: 1 in a row').waitFor();
+
+  await cluster.job({ ...spec, command: 'true' });
+  const good = await ran(j.id);
+  await go('/jobs?q=wavers', page);
+  await row(page, 'wavers').locator('.badge.warn', { hasText: 'Unstable (1/2)' }).waitFor();
+  await go(`/runs/${failed.id}`, page);
+  await page.locator('.notice', { hasText: 'It has succeeded since.' }).getByRole('link').click();
+  await page.waitForURL(new RegExp(`/runs/${good.id}$`));
+
+  await go(`/jobs/${j.id}/definition`, page);
+  await page.locator('.facts div', { hasText: 'Defaults' }).getByText('overlap: skip').waitFor();
+  assert.equal(await page.locator('.facts dt code', { hasText: 'misfire' }).count(), 0, 'what nobody has set does not look as if it were set');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('without a rule nobody is notified, and that is said; runs that did not succeed are one choice', limit, async () => {
+  const { page, wrong, context } = await someone();
+  await go('/alerts', page);
+  await page.getByText('Nobody is notified').waitFor();
+  await go('/', page);
+  await page.locator('.tile', { hasText: 'nobody is notified' }).waitFor();
+  await cluster.api('PUT', '/api/v1/alerts/channels/chat', { type: 'webhook', url: 'https://chat.invalid/hook' });
+  await cluster.api('PUT', '/api/v1/alerts/rules/nights', { on: ['never_ran'], never_ran: '24h', jobs: ['shop/wavers'], channels: ['chat'] });
+  await go('/alerts', page);
+  await page.getByText('No active alerts').waitFor();
+
+  await page.route('**/api/v1/runs?*outcome=unsuccessful*', (route) => route.fulfill({ json: { items: [] } }));
+  await go('/runs', page);
+  await Promise.all([page.waitForRequest((r) => r.url().includes('outcome=unsuccessful')), page.getByLabel('Result').selectOption('unsuccessful')]);
+  assert.deepEqual(wrong, []);
+  await context.close();
+
+  const narrow = await someone({ narrow: true, zh: true });
+  await go('/runs', narrow.page); // the node and the reason have a line of their own
+  await narrow.page.locator('table.runs tr', { hasText: 'wavers' }).last().locator('.reason').getByText(/^node-\d$/).waitFor();
+  await narrow.page.locator('table.runs tr', { hasText: 'wavers' }).last().getByText('退出码 1').waitFor();
+  await narrow.page.goto(cluster.urls[0] + '/jobs/987654');
+  await narrow.page.getByText('它可能已被删除').waitFor();
+  await narrow.context.close();
+});
+
 test('old addresses lead to where things are, and unknown ones are told by the page', limit, async () => {
   const { page, wrong, context } = await someone();
   for (const [old, is] of Object.entries({

@@ -1,8 +1,9 @@
-import { signal } from '@preact/signals';
+import { lang, type Lang } from './lang';
+import { durationSaid } from './span';
 import type { Message as Sentence } from './types';
 import type { Text } from './zh';
 
-export type Lang = 'en' | 'zh';
+export { lang, type Lang } from './lang';
 export type { Text } from './zh';
 
 const wanted = (): Lang => {
@@ -11,8 +12,6 @@ const wanted = (): Lang => {
   return navigator.languages.find((l) => /^(en|zh)\b/i.test(l))?.slice(0, 2).toLowerCase() === 'zh' ? 'zh' : 'en';
 };
 
-/** The language that is shown. */
-export const lang = signal<Lang>('en');
 let words: Record<string, string> | null = null;
 let server: typeof import('./zh-server') | null = null;
 
@@ -65,6 +64,8 @@ const ones: Partial<Record<Text, string>> = {
   'Only the latest {n} scheduled times are kept': 'Only the latest scheduled time is kept',
   '{n} runs were missed': '1 run was missed',
   'Hide {n} frequent jobs': 'Hide 1 frequent job',
+  '{n} frequent jobs': '1 frequent job',
+  '{n} frequent jobs are hidden, and not counted here.': '1 frequent job is hidden, and not counted here.',
   '{n} lines skipped': '1 line skipped',
   'Import without them': 'Import without it',
   '{n} jobs with these names already exist': '1 job with this name already exists',
@@ -93,7 +94,7 @@ type Patterns = [RegExp, string][];
 function match(patterns: Patterns, text: string, parts: (s: string) => string): string | undefined {
   for (const [how, words] of patterns) {
     const m = how.exec(text);
-    if (m) return words.replace(/\$(~?)(\d)/g, (_, deep, i) => (deep ? parts(m[+i] ?? '') : m[+i] ?? ''));
+    if (m) return words.replace(/\$(~?)(\d)/g, (_, deep, i) => (deep ? parts(m[+i] ?? '') : durationSaid(m[+i] ?? '')));
   }
   return undefined;
 }
@@ -101,7 +102,7 @@ const chinese = () => (lang.value === 'zh' ? server : null);
 
 /** What is wrong with a field, and other notes on definitions: by their code, or as the server put it. */
 export function sentence(s: Sentence): string {
-  return chinese()?.sentences[s.code]?.replace(/\$(\d)/g, (_, i) => s.values?.[i - 1] ?? '') ?? s.message;
+  return chinese()?.sentences[s.code]?.replace(/\$(\d)/g, (_, i) => durationSaid(s.values?.[i - 1] ?? '')) ?? s.message;
 }
 /** What is told of a crontab. Where that is about a field, the message begins with it. */
 export function noteSaid(n: Sentence & { field?: string }): string {
@@ -134,6 +135,11 @@ const reasonPart = (text: string) => (text.startsWith(' by ') ? `（${text.slice
 export function alertSaid(text: string): string {
   const s = chinese();
   return (s && match(s.alerts, text, alertSaid)) ?? reasonSaid(text);
+}
+/** What a message or the archive command met with. */
+export function otherSaid(text: string): string {
+  const s = chinese();
+  return (s && match(s.others, text, otherSaid)) ?? text;
 }
 /** An explanation, by its cause. */
 export const explained = (cause: string, answer: string) => (lang.value === 'zh' && server?.causes[cause]) || answer;

@@ -667,10 +667,12 @@ export interface Handler {
 }
 
 export interface Health {
-  code: 'broken' | 'failing' | 'late' | 'waiting' | 'paused' | 'running' | 'ok' | 'never';
+  code: 'broken' | 'failing' | 'late' | 'waiting' | 'paused' | 'unstable' | 'running' | 'ok' | 'never';
   text: string;
   failures?: number;
   at_least?: boolean;
+  failed?: number;
+  of?: number;
   outcome?: string;
   run_id?: string;
   since?: string;

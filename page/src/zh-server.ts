@@ -153,3 +153,32 @@ export const alerts: Patterns = [
   [/^(.+) started \(attempt (\d+)\)$/, '$1 已启动（第 $2 次尝试）'],
   [/^(.+) has not run for (\S+)$/, '$1 已有 $2 没有运行'],
 ];
+
+// What messages of alerts and pings, and the archive command, met with.
+export const others: Patterns = [
+  [/^the job no longer has a (?:ping|URL for this ping)$/, '任务已没有这个 ping'],
+  [/^a later due time replaced it$/, '被之后的计划时间取代'],
+  [/^it was tried for (\S+); the last error: (.+)$/s, '已重试 $1；最后的错误：$~2'],
+  [/^it waited longer than (\S+)$/, '等待超过 $1'],
+  [/^it is outdated: it is older than (\S+)$/, '已过时：早于 $1'],
+  [/^the channel was deleted$/, '渠道已删除'],
+  [/^the channel is disabled$/, '渠道已停用'],
+  [/^the channel cannot be read: (.+)$/s, '渠道无法读取：$1'],
+  [/^too many messages are waiting for the channel$/, '渠道等待发送的消息过多'],
+  [/^the node stopped while sending it: (.+)$/s, '节点在发送时停止：$~1'],
+  [/^no response in time$/, '没有及时响应'],
+  [/^the response broke off: (.+)$/s, '响应中断：$1'],
+  [/^the url cannot be parsed$/, 'URL 无法解析'],
+  [/^(\d{3}[^:]*): redirects are not followed; set the final URL$/, '$1：不跟随重定向，请填写最终的 URL'],
+  [/^the server answered (?:errcode|code) (-?\d+): (.*)$/s, '服务器返回代码 $1：$2'],
+  [/^(\S+) accepted it for (.+)$/s, '$1 已接收，收件人：$2'],
+  [/^dial tcp (\S+): connect: connection refused$/, '无法连接 $1：连接被拒绝'],
+  [/^dial tcp: lookup (\S+?)(?: on \S+)?: no such host$/, '找不到主机 $1'],
+
+  [/^job (\d+): (.+)$/s, '任务 $1：$~2'],
+  [/^cannot remove records of job (\d+): (.+)$/s, '无法删除任务 $1 的记录：$2'],
+  [/^the command took longer than ([^\s:]+) and was killed$/, '命令运行超过 $1，已终止'], [/^the command took longer than ([^\s:]+) and was killed: (.+)$/s, '命令运行超过 $1，已终止：$2'],
+  [/^the command exited with status 0 without reading the last (\d+) bytes$/, '命令以退出码 0 结束，但没有读取最后 $1 字节'], [/^the command exited with status 0 without reading the last (\d+) bytes: (.+)$/s, '命令以退出码 0 结束，但没有读取最后 $1 字节：$2'],
+  [/^exit status (\d+)$/, '退出码 $1'], [/^exit status (\d+): (.+)$/s, '退出码 $1：$2'],
+  [/^signal: (\w+)$/, '被信号 $1 终止'], [/^signal: (\w+): (.+)$/s, '被信号 $1 终止：$2'],
+];

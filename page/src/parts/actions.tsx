@@ -6,7 +6,7 @@ import { go, here } from '../router';
 import { brief, coarse, milliseconds, ms, range, zoneShown } from '../time';
 import type { Job, Page, Pause, Rerun, Run } from '../types';
 import type { ComponentChildren } from 'preact';
-import { ask, Button, Choice, closeDialog, closing, Dialog, Field, Loading, Notice, ProblemBox, Said, say, show } from './basic';
+import { ask, Button, Choice, closeDialog, closing, Dialog, Field, Loading, Notice, ProblemBox, Said, say, show, unsuccessful } from './basic';
 
 // What can be done to jobs, with the questions that come first.
 
@@ -211,7 +211,7 @@ export function AppActions({ app }: { app: string }) {
 
 export interface RerunFilter { job_id?: string; app?: string; node?: string; outcome?: string; from?: string; to?: string }
 const day = 24 * 3600_000;
-const rerunnable = ['', 'failed', 'timed_out', 'lost', 'killed'];
+const rerunnable = ['', 'unsuccessful', ...unsuccessful] as string[];
 
 /** A button that reruns what failed of a filter, if that could be anything. Without a beginning it is the last 24 hours. */
 export function RerunFailed({ filter, done }: { filter: RerunFilter; done?: () => void }) {

@@ -5,7 +5,7 @@ import { now, Problem } from '../api';
 import { lang, problemSaid, reasonSaid, sentence, t, waitSaid, type Text } from '../i18n';
 import { second } from '../live';
 import { Link, useBack } from '../router';
-import { brief, coarse, inZone, milliseconds, ms, offsetOf, range, stamp, weekday, zoneShown } from '../time';
+import { brief, coarse, durationSaid, inZone, ms, offsetOf, range, stamp, weekday, zoneShown } from '../time';
 import type { Health, Job, LastRun, Outcome, Run, Message as Sentence, Status } from '../types';
 import { Icon, type IconName } from './icon';
 
@@ -202,6 +202,8 @@ export const outcomeText: Record<Outcome | 'running', Text> = {
   succeeded: 'succeeded', failed: 'failed', timed_out: 'timed out', killed: 'killed', lost: 'lost', skipped: 'skipped', missed: 'missed', superseded: 'superseded', running: 'running',
 };
 export const outcomes: Outcome[] = ['succeeded', 'failed', 'timed_out', 'killed', 'lost', 'skipped', 'missed', 'superseded'];
+/** What `outcome=unsuccessful` stands for. */
+export const unsuccessful: Outcome[] = ['failed', 'timed_out', 'lost', 'killed'];
 export type Tone = 'good' | 'bad' | 'warn' | 'mute' | 'busy';
 export const toneOf = (o: Outcome | 'running' | undefined): Tone =>
   o === 'succeeded' ? 'good' : o === 'failed' || o === 'timed_out' || o === 'lost' ? 'bad' : o === 'killed' || o === 'missed' ? 'warn' : o === 'running' ? 'busy' : 'mute';
@@ -219,8 +221,8 @@ export const OutcomeBadge = ({ run }: { run: Shown }) => {
 
 const statusText: Record<Status, Text> = { active: 'active', paused: 'paused', finished: 'finished', error: 'broken' };
 type HealthCode = Health['code'];
-const healthText: Record<HealthCode, Text> = { broken: 'Broken', failing: 'Failing', late: 'Late', waiting: 'Waiting', paused: 'Paused', running: 'Running', ok: 'OK', never: 'Has not run' };
-const healthTone: Record<HealthCode, Tone> = { broken: 'bad', failing: 'bad', late: 'warn', waiting: 'warn', paused: 'mute', running: 'busy', ok: 'good', never: 'mute' };
+const healthText: Record<HealthCode, Text> = { broken: 'Broken', failing: 'Failing', late: 'Late', waiting: 'Waiting', paused: 'Paused', unstable: 'Unstable', running: 'Running', ok: 'OK', never: 'Has not run' };
+const healthTone: Record<HealthCode, Tone> = { broken: 'bad', failing: 'bad', late: 'warn', waiting: 'warn', paused: 'mute', unstable: 'warn', running: 'busy', ok: 'good', never: 'mute' };
 
 /** Who paused a job, and with what it is paused. */
 export function pausedBy(h: Health): string {
@@ -230,30 +232,31 @@ export function pausedBy(h: Health): string {
 }
 
 export const HealthBadge = ({ health: h, title }: { health: Health; title?: string }) => (
-  <Badge tone={healthTone[h.code]} title={title ?? pausedBy(h)}>
-    {h.code === 'failing' && h.failures ? t('Failing ({n}×)', { n: `${h.at_least ? '≥' : ''}${h.failures.toLocaleString()}` }) : t(healthText[h.code])}
+  <Badge tone={healthTone[h.code]} title={title ?? (h.code === 'unstable' ? t('{n} of the last {all} runs failed', { n: h.failed ?? 0, all: h.of ?? 0 }) : pausedBy(h))}>
+    {h.code === 'failing' && h.failures ? t('Failing ({n}×)', { n: `${h.at_least ? '≥' : ''}${h.failures.toLocaleString()}` }) : t(healthText[h.code])}{h.code === 'unstable' && ` (${h.failed}/${h.of})`}
   </Badge>
 );
 
 /** The health of a job in a word. The answer to a change does not have it. */
 export function StatusBadge({ job: j }: { job: Job }) {
   const h = j.health;
-  if (!h || (j.status === 'finished' && (h.code === 'ok' || h.code === 'never'))) return <Badge tone={j.status === 'error' ? 'bad' : 'mute'} title={j.error}>{t(statusText[j.status])}</Badge>;
+  if (!h || (j.status === 'finished' && ['ok', 'unstable', 'never'].includes(h.code))) return <Badge tone={j.status === 'error' ? 'bad' : 'mute'} title={j.error}>{t(statusText[j.status])}</Badge>;
   return <HealthBadge health={h} title={j.error ?? (h.code === 'waiting' && j.waiting?.length ? waitSaid(j.waiting[0]) : undefined)} />;
 }
 
 const heights: Record<Tone, number> = { good: 11, bad: 18, warn: 15, mute: 5, busy: 11 };
 
-/** The last outcomes as bars, the latest at the right. What went wrong is tall, so that it does not need its colour. */
-export function Bars({ runs, slots = 12 }: { runs: Shown[] | undefined; slots?: number }) {
+/** The last outcomes as bars, the latest at the right. What went wrong is tall, so that it does not need its colour. What was tried again is not red. */
+export function Bars({ runs, slots = 12 }: { runs: LastRun[] | undefined; slots?: number }) {
   if (!runs) return <span class="bars" aria-hidden="true" />;
+  const again = (r: LastRun) => !r.final || runs.some((x) => x.due === r.due && (x.started ?? '') > (r.started ?? ''));
   const last = runs.slice(0, slots).reverse(), counts = new Map<string, number>(), paths: Partial<Record<Tone | 'none', string>> = {};
   const bar = (i: number, tone: Tone | 'none', h: number) => { paths[tone] = (paths[tone] ?? '') + `M${i * 7} 18v${-h}h5v${h}z`; };
   for (let i = 0; i < slots - last.length; i++) bar(i, 'none', 2);
   last.forEach((r, i) => {
-    const o = outcomeOf(r), text = t(outcomeText[o]);
+    const o = outcomeOf(r), text = t(outcomeText[o]), tone = toneOf(o) === 'bad' && again(r) ? 'warn' : toneOf(o);
     counts.set(text, (counts.get(text) ?? 0) + 1);
-    bar(slots - last.length + i, toneOf(o), heights[toneOf(o)]);
+    bar(slots - last.length + i, tone, heights[tone]);
   });
   const label = last.length ? [...counts].map(([o, n]) => `${n} ${o}`).join(', ') : t('never ran');
   return (
@@ -266,7 +269,7 @@ export function Bars({ runs, slots = 12 }: { runs: Shown[] | undefined; slots?: 
 
 export const what = (j: Pick<Job, 'command' | 'http' | 'handler'>) => j.command ?? (j.http ? `${j.http.method ?? 'GET'} ${j.http.url}` : j.handler ?? '');
 export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 'timezone'>): string {
-  if (j.every) { const every = milliseconds(j.every); return t('every {span}', { span: lang.value === 'en' || every === undefined ? j.every : coarse(every) }); }
+  if (j.every) return t('every {span}', { span: durationSaid(j.every) });
   if (j.at) return t('once, {at}', { at: brief(j.at) });
   const cron = j.schedule ?? j.schedules?.join(' · ') ?? '';
   return cron;

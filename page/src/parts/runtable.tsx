@@ -6,7 +6,7 @@ import { Link } from '../router';
 import { ms, span, zoneShown } from '../time';
 import type { Page, Run } from '../types';
 import { killRun } from './actions';
-import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Range, Reason, useCounted, When } from './basic';
+import { Button, Empty, Loading, OutcomeBadge, outcomes, outcomeText, ProblemBox, Range, Reason, unsuccessful, useCounted, When } from './basic';
 import { setQuery } from '../router';
 
 /** How long a run took, counting while it goes on. */
@@ -19,7 +19,10 @@ export const Late = ({ run }: { run: Run }) => (run.lateness_ms === undefined ? 
 
 const keyOf = (r: Run) => r.id + r.due;
 /** Whether a run still belongs to the list of a path. */
-const fits = (path: string, r: Run) => { const q = new URLSearchParams(path.split('?')[1]); return (['state', 'outcome'] as const).every((k) => !q.get(k) || q.get(k) === r[k]); };
+const fits = (path: string, r: Run) => {
+  const q = new URLSearchParams(path.split('?')[1]), outcome = q.get('outcome');
+  return (!q.get('state') || q.get('state') === r.state) && (!outcome || outcome === r.outcome || (outcome === 'unsuccessful' && !!r.outcome && unsuccessful.includes(r.outcome)));
+};
 
 /** A list of runs that follows what happens, and has older ones on demand. */
 export function useRuns(path: string, job?: string) {
@@ -45,19 +48,19 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
   const canKill = (r: Run) => r.state === 'running' && may('operator', r.app), killable = runs.some(canKill);
   return (
     <div class="scroll">
-      <table class="runs">
-        <thead><tr><th>{t('Scheduled time')}{zone && zone !== zoneShown() && <> <span class="faint nowrap">{zone}</span></>}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Result')}</th><th class="num thin-hide">{t('Delay')}</th><th class={withJob ? 'num thin-hide' : 'num'}>{t('Duration')}</th><th class="thin-hide">{t('Node')}</th><th class="thin-hide">{t('Reason')}</th>{killable && <th><span class="unseen">{t('Actions')}</span></th>}</tr></thead>
+      <table class={withJob ? 'runs ofjobs' : 'runs'}>
+        <thead><tr><th>{t('Scheduled time')}{zone && zone !== zoneShown() && <> <span class="faint nowrap">{zone}</span></>}</th>{withJob && <th>{t('Job')}</th>}<th>{t('Result')}</th><th class="num thin-hide">{t('Delay')}</th><th class="num">{t('Duration')}</th><th class="thin-hide">{t('Node')}</th><th>{t('Reason')}</th>{killable && <th><span class="unseen">{t('Actions')}</span></th>}</tr></thead>
         <tbody>
           {runs.map((r) => (
             <tr key={keyOf(r)}>
-              <td class="nowrap"><Link to={`/runs/${r.id}`}>{r.until ? <Range from={r.due} to={r.until} zone={zone} /> : <When at={r.due} zone={zone} in={zone} />}</Link></td>
+              <td class="when nowrap"><Link to={`/runs/${r.id}`}>{r.until ? <Range from={r.due} to={r.until} zone={zone} /> : <When at={r.due} zone={zone} in={zone} />}</Link></td>
               {withJob && <td class="job"><Link to={`/jobs/${r.job_id}`}><bdi>{r.job}</bdi></Link>{r.app !== 'default' && <span class="faint small"> · <bdi>{r.app}</bdi></span>}</td>}
-              <td><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
+              <td class="outcome"><Link to={`/runs/${r.id}`} class="plain"><OutcomeBadge run={r} /></Link>{r.attempt > 1 && <span class="faint small"> {t('attempt {n}', { n: r.attempt })}</span>}</td>
               <td class="num thin-hide"><Late run={r} /></td>
-              <td class={withJob ? 'num thin-hide' : 'num'}><Took run={r} /></td>
+              <td class="took num"><Took run={r} /></td>
               <td class="thin-hide"><Link to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link></td>
-              <td class="thin-hide reason">{r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} zone={zone} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
-              {killable && <td class="num">{canKill(r) && <Button look="quiet" icon="stop" class="inrow" aria-label={t('Kill this run of {job}', { job: r.job })} work={() => killRun(r, () => undefined)}><span class="thin-hide">{t('Kill')}</span></Button>}</td>}
+              <td class="reason"><Link class="thin-only" to={`/runs?node=${encodeURIComponent(r.node)}`}>{r.node}</Link> {r.trigger !== 'schedule' && <span class="tag">{triggerText(r)}</span>} {r.reason ? <Reason run={r} zone={zone} /> : r.exit_code ? t('exit code {n}', { n: r.exit_code }) : ''}</td>
+              {killable && <td class="kill num">{canKill(r) && <Button look="quiet" icon="stop" class="inrow" aria-label={t('Kill this run of {job}', { job: r.job })} work={() => killRun(r, () => undefined)}><span class="thin-hide">{t('Kill')}</span></Button>}</td>}
             </tr>
           ))}
         </tbody>
@@ -69,6 +72,7 @@ export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boole
 export const OutcomeSelect = ({ value }: { value: string }) => (
   <select aria-label={t('Result')} value={value} onChange={(e) => setQuery({ outcome: e.currentTarget.value })}>
     <option value="">{t('Any result')}</option>
+    <option value="unsuccessful">{t('unsuccessful')}</option>
     {outcomes.map((o) => <option key={o} value={o}>{t(outcomeText[o])}</option>)}
   </select>
 );

@@ -1,9 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { all, call, may, onceKey, post, Problem, query } from '../api';
-import { alertSaid, t, word, type Text } from '../i18n';
+import { alertSaid, otherSaid, t, word, type Text } from '../i18n';
 import { upTo, useGet, usePages } from '../live';
 import { write } from '../parts/actions';
 import { Ago, ask, Badge, Button, Card, Choice, closeDialog, closing, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, show, type Tone, When } from '../parts/basic';
+import { useSomeRule } from '../parts/counts';
 import { go, here, Link, setQuery, useOneOf } from '../router';
 import type { Job, Page } from '../types';
 
@@ -26,7 +27,7 @@ interface Channel extends Stamped {
 }
 interface Tested { channel: string; sent: boolean; said?: string }
 interface Silence { id: string; app?: string; job?: string; rule?: string; until: string; reason: string; by: string; created: string; over: boolean }
-interface Delivery { id: string; kind: string; channel?: string; rule?: string; state: string; attempts: number; next?: string; events: number; items?: { what: string; summary: string; job_id?: string; job?: string }[]; said?: string; created: string; updated: string }
+interface Delivery { id: string; kind: string; channel?: string; target?: string; rule?: string; state: string; attempts: number; next?: string; events: number; items?: { what: string; summary: string; job_id?: string; job?: string }[]; said?: string; created: string; updated: string }
 
 type Severity = 'info' | 'warning' | 'error' | 'critical';
 const severities: Severity[] = ['info', 'warning', 'error', 'critical'];
@@ -43,7 +44,7 @@ type Kind = (typeof kinds)[number];
 const kindText: Record<Kind, Text> = { webhook: 'Webhook', slack: 'Slack or Mattermost', feishu: 'Feishu', dingtalk: 'DingTalk', wecom: 'WeCom', email: 'Mail', pagerduty: 'PagerDuty', heartbeat: 'Heartbeat' };
 const stateTone: Record<string, Tone> = { sent: 'good', failed: 'bad', pending: 'busy', sending: 'busy', silenced: 'mute', suppressed: 'mute' };
 const stateText: Record<string, Text> = { sent: 'sent', failed: 'failed', pending: 'pending', sending: 'sending', silenced: 'silenced', suppressed: 'suppressed' };
-const deliveryText: Record<string, Text> = { alert: 'Alert', test: 'Test', heartbeat: 'Heartbeat' };
+const deliveryText: Record<string, Text> = { alert: 'Alert', test: 'Test', heartbeat: 'Heartbeat', ping: 'Ping' };
 const alertStateText = (s: string) => (stateText[s] ? t(stateText[s]) : s);
 
 const base = '/api/v1/alerts', enc = encodeURIComponent, most = 1000;
@@ -66,13 +67,14 @@ function Now() {
   const all = useOneOf('state', ['all']) === 'all', job = here.value.search.get('job_id') ?? undefined;
   const path = `${base}${query({ state: all ? undefined : 'firing', job_id: job, limit: 100 })}`;
   const list = usePages<Alert>(path, (a) => a.id, { every: 10_000, on: ['alert'], always: true }), { items, more } = list, sum = useGet<Summary>(`${base}/summary`, { every: 15_000, on: ['alert'], always: true });
-  const failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0, firing = sum.data?.firing ?? 0;
+  const told = useSomeRule(), failed = sum.data?.deliveries.failed ?? 0, lost = sum.data?.lost ?? 0, templates = sum.data?.template_failures ?? 0, firing = sum.data?.firing ?? 0;
   return (
     <div class="stack">
       {failed > 0 && <Notice look="warn" action={may('operator') && <Link class="button" to="/alerts/sent?state=failed">{t('Show messages')}</Link>}><p>{t('{n} messages could not be sent.', { n: failed })}</p></Notice>}
       <Card title={all ? t('Alerts') : <>{t('Active alerts')} {firing > 0 && <span class="count">{firing.toLocaleString()}</span>}</>} more={<Choice label={t('Filter')} value={all ? 'all' : 'now'} set={(v) => setQuery({ state: v === 'all' ? 'all' : undefined })} options={[{ value: 'now', text: t('Active') }, { value: 'all', text: t('All') }]} />}>
         {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
-        {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/alerts/rules">{t('Rules')}</Link></Empty> : (
+        {list.loading ? <Loading /> : items.length === 0 && told === false ? !list.problem && <Empty icon="bell" title={t('Nobody is notified')}><p>{t('No alert rule is on, so nothing raises an alert, whatever fails.')}</p><Link class="button primary" to="/alerts/rules">{t('Set up alerts')}</Link></Empty>
+          : items.length === 0 ? !list.problem && <Empty icon="check" title={all ? t('No alerts yet') : t('No active alerts')}><p>{t('Rules decide what raises an alert.')}</p><Link class="button" to="/alerts/rules">{t('Rules')}</Link></Empty> : (
           <div class="scroll"><table>
             <thead><tr><th>{t('Alert')}</th><th class="thin-hide">{t('Rule')}</th><th class="thin-hide">{t('Since')}</th><th class="num thin-hide">{t('Count')}</th><th class="thin-hide">{t('Notified')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
             <tbody>{items.map((a) => (
@@ -347,11 +349,11 @@ function Sent() {
     <Card title={t('Messages')} more={<select aria-label={t('State')} value={state} onChange={(e) => setQuery({ state: e.currentTarget.value })}><option value="">{t('Any state')}</option>{Object.keys(stateText).map((s) => <option key={s} value={s}>{alertStateText(s)}</option>)}</select>}>
       {list.problem && <ProblemBox problem={list.problem} again={list.reload} />}
       {list.loading ? <Loading /> : items.length === 0 ? !list.problem && <Empty icon="link" title={t('No messages yet')}><p>{t('Messages to channels appear here once a rule raises an alert.')}</p></Empty> : (
-        <div class="scroll"><table><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
+        <div class="scroll"><table class="stacked"><thead><tr><th>{t('Time')}</th><th>{t('Channel')}</th><th>{t('Alerts')}</th><th>{t('State')}</th></tr></thead>
           <tbody>{items.map((d) => (
-            <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel}</bdi><div class="faint small">{d.rule}</div></td>
+            <tr key={d.id}><td class="nowrap"><When at={d.updated} /></td><td><bdi>{d.channel ?? d.target}</bdi><div class="faint small">{d.rule ?? (d.kind === 'ping' && t('Ping'))}</div></td>
               <td>{(d.items ?? []).slice(0, 3).map((x, i) => <div key={i}>{x.job_id ? <Link to={`/jobs/${x.job_id}`}><Said text={x.summary} by={alertSaid} /></Link> : <Said text={x.summary} by={alertSaid} />}</div>)}{d.events > 3 && <span class="faint small">{t('and {n} more', { n: d.events - 3 })}</span>}{!d.items?.length && <span class="faint">{word(deliveryText, d.kind)}</span>}</td>
-              <td>{d.state === 'pending' && d.attempts > 0 ? <Badge tone="warn">{t('retrying, {n} failed', { n: d.attempts })}</Badge> : <><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}</>}{d.said && <div class="faint small"><bdi>{d.said}</bdi></div>}</td></tr>
+              <td>{d.state === 'pending' && d.attempts > 0 ? <Badge tone="warn">{t('retrying, {n} failed', { n: d.attempts })}</Badge> : <><Badge tone={stateTone[d.state] ?? 'mute'}>{alertStateText(d.state)}</Badge>{d.attempts > 1 && <span class="faint small"> ×{d.attempts}</span>}</>}{d.said && <div class="faint small"><Said text={d.said} by={otherSaid} /></div>}</td></tr>
           ))}</tbody></table></div>
       )}
     </Card>

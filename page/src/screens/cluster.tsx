@@ -64,8 +64,8 @@ export function ClusterScreen() {
         <Card id="nodes" title={t('Nodes')}>
           {!n.data ? n.loading && <Loading /> : nodes.length === 0 ? <Empty icon="cluster" title={t('No running nodes')}><p>{t('Start a node with go-crontab serve.')}</p></Empty> : (
             <div class="scroll">
-              <table>
-                <thead><tr><th>{t('Node')}</th><th>{t('State')}</th><th>{t('Slots')}</th><th class="num thin-hide">{t('Lease age')}</th><th class="num thin-hide">{t('Clock offset')}</th><th class="thin-hide">{t('Uptime')}</th><th class="thin-hide">{t('Labels')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
+              <table class="nodes">
+                <thead><tr><th>{t('Node')}</th><th>{t('State')}</th><th>{t('Slots')}</th><th class="num thin-hide lease">{t('Lease age')}</th><th class="num thin-hide">{t('Clock offset')}</th><th class="thin-hide">{t('Uptime')}</th><th class="thin-hide">{t('Labels')}</th><th><span class="unseen">{t('Actions')}</span></th></tr></thead>
                 <tbody>{nodes.map((x) => <NodeRow key={x.name} n={x} c={c.data} operate={operate} reload={n.reload} />)}</tbody>
               </table>
             </div>
@@ -89,9 +89,9 @@ function NodeRow({ n, c, operate, reload }: { n: NodeView; c?: Cluster; operate:
       <td><Link class="nowrap" to={`/runs?node=${encodeURIComponent(n.name)}`}><b>{n.name}</b></Link>{s?.address && <div class="faint small mono thin-hide">{s.address}</div>}{n.reason && <div class="small faint"><bdi>{n.reason}</bdi>{n.by && ` (${n.by})`}</div>}</td>
       <td><Badge {...nodeState(n)} />{n.gone && <div class="small faint"><Ago at={n.gone} />{(n.lost_runs ?? 0) > 0 && <>, <Link class="bad-text" to={`/runs?outcome=lost&node=${encodeURIComponent(n.name)}`}>{t('{n} runs lost', { n: n.lost_runs! })}</Link></>}</div>}</td>
       <td style={{ minWidth: '96px' }}>{n.slots > 0 && <><div class="meter" role="img" aria-label={t('{n} on {all} slots', { n: n.executing, all: n.slots })}><i style={{ width: `${Math.min(100, (100 * n.executing) / n.slots)}%` }} /><i class="next" style={{ width: `${Math.min(100, (100 * n.prepared) / n.slots)}%` }} /></div><span class="small faint" title={t('An HTTP request takes 1/16 of a slot')}><Link to={`/runs?state=running&node=${encodeURIComponent(n.name)}`}>{t('{n} running', { n: n.executing })}</Link>{t(', ')}{t('{n} prefetched of {all}', { n: n.prepared, all: n.slots })}</span></>}</td>
-      <td class="num thin-hide">{s ? span(s.beat_age_ms) : '—'}</td>
+      <td class="num thin-hide lease">{s ? span(s.beat_age_ms) : '—'}</td>
       <td class="num thin-hide">{more ? `${more.clock_offset_ms >= 0 ? '+' : '−'}${span(more.clock_offset_ms)}` : '—'}</td>
-      <td class="thin-hide">{s ? <span title={s.started}>{coarse(now() - ms(s.started))}</span> : n.since ? <Ago at={n.since} /> : '—'}</td>
+      <td class="thin-hide nowrap">{s ? <span title={s.started}>{coarse(now() - ms(s.started))}</span> : n.since ? <Ago at={n.since} /> : '—'}</td>
       <td class="thin-hide"><span class="row" style={{ gap: '4px' }}>{Object.entries(n.labels).filter(([k, v]) => !(k === 'node' && v === n.name) && !k.startsWith('handler/')).map(([k, v]) => <span key={k} class="tag">{k}{v && '=' + v}</span>)}{n.handlers.map((h) => <span key={h} class="tag busy">{h}</span>)}</span></td>
       <td class="num nowrap">{operate && (n.cordoned || n.draining
         ? <Button work={async () => { await post(`/api/v1/nodes/${encodeURIComponent(n.name)}/uncordon`, {}, onceKey()); await reload(); }}>{t('Uncordon')}</Button>

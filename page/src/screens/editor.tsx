@@ -9,6 +9,7 @@ import { Diff, differences } from '../parts/diff';
 import { Dues, whenOf } from '../parts/duelist';
 import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
+import { isUsual } from '../parts/usual';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
 import type { Apply as Applied, CalendarItem, Group, Job, Page, Preview, Message as Sentence } from '../types';
@@ -335,11 +336,6 @@ function Review({ id, base, spec, looked: { preview, warnings, problem }, save }
 
 // The form.
 
-/** What the server writes into a definition that says nothing of it. */
-const usual: Record<string, unknown> = {
-  'misfire.policy': 'latest', 'misfire.max_age': '1h', 'misfire.max_count': 100, on_lost: 'fail', 'retry.backoff': '10s', 'retry.factor': 1, 'retry.max_backoff': '1h', queue: 10,
-};
-
 interface FieldsProps { spec: Spec; set: (path: Path, value: unknown) => void; change: (c: [Path, unknown][]) => void; error: (path: string) => Sentence | undefined; disabled: boolean; fresh: boolean; focus: (path: string | undefined) => void }
 
 const crons: { cron: string; text: Text }[] = [
@@ -382,7 +378,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
   const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(k !== 'command' && spec.output !== undefined ? [[['output'], undefined] as [Path, unknown]] : []), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
   const filled = (...paths: string[]) => paths.filter((p) => {
     const v = at(spec, p.split('.'));
-    return !blank(v) && v !== usual[p] && !(p === 'start' && spec.every !== undefined);
+    return !blank(v) && !isUsual(p, v, spec);
   }).length;
   const section = (title: Text, paths: string[], children: ComponentChildren) => (
     <Section key={title} title={t(title)} set={filled(...paths)} wrong={paths.some((p) => !!error(p))}>{children}</Section>

@@ -4,16 +4,17 @@ import { call, get, may, now, onceKey, post, Problem, query } from '../api';
 import { t, waitSaid, word, type Text } from '../i18n';
 import { useGet, second } from '../live';
 import { deleteJob, pauseJob, RerunFailed, resume, resumeApp, runNow } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, Notice, ProblemBox, Said, say, StatusBadge, Tabs, Until, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, Empty, Head, Loading, Notice, ProblemBox, problemDetail, Said, say, StatusBadge, Tabs, Until, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { OutcomeSelect, RunTable, TriggerSelect, useRuns } from '../parts/runtable';
 import { Diff, differences, plain } from '../parts/diff';
+import { isUsual } from '../parts/usual';
 import { Dues, whenOf } from '../parts/duelist';
 import { Backfills, openBackfill } from './backfills';
 import { Why } from './why';
 import { KeepInForce, type Keep } from '../parts/keep';
 import { go, here, Link } from '../router';
-import { brief, inZone, ms, zoneShown } from '../time';
+import { brief, durationSaid, inZone, ms, zoneShown } from '../time';
 import type { AuditEntry, Change, DueTime, Job, Page, Preview, Run, VersionItem } from '../types';
 
 const Plot = lazy(() => import('../parts/plot').then((m) => m.Plot));
@@ -66,7 +67,7 @@ function Gone({ id, problem }: { id: string; problem: Problem }) {
   const line = useGet<Page<AuditEntry>>(`/api/v1/audit${query({ job_id: id, action: 'delete', limit: 1 })}`, { every: 0 }), e = line.data?.items[0];
   const { items: runs, loading, more } = useRuns(`/api/v1/runs${query({ job_id: id, limit: 50 })}`, id);
   if (line.loading || loading) return <Loading />;
-  if (!e && runs.length === 0) return <Empty icon="question" title={t('Job not found')}><p>{problem.detail}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
+  if (!e && runs.length === 0) return <Empty icon="question" title={t('Job not found')}><p>{problemDetail(problem)}</p><Link class="button" to="/jobs">{t('Jobs')}</Link></Empty>;
   const was = differences(e?.was, {}).map(({ field, was }) => ({ field, becomes: was }));
   return (
     <>
@@ -93,7 +94,7 @@ function Facts({ job: j }: { job: Job }) {
     [t('Labels'), Object.keys(j.labels).length > 0 && <span class="row">{Object.entries(j.labels).map(([k, v]) => <Link key={k} class="tag" to={`/jobs?label=${encodeURIComponent(k + '=' + v)}`}>{k}={v}</Link>)}</span>],
     [t('Group'), j.group && <Link to={`/jobs?group=${encodeURIComponent(j.group)}`}><bdi>{j.group}</bdi></Link>],
     [t('Node selector'), j.selector && <code>{j.selector}</code>],
-    [t('Overlap'), word(overlapText, j.overlap)], [t('Timeout'), j.timeout],
+    [t('Overlap'), word(overlapText, j.overlap)], [t('Timeout'), j.timeout && durationSaid(j.timeout)],
     [t('Updated'), <><Ago at={j.updated} /> · <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link></>],
     [t('Created'), <Ago at={j.created} />],
   ];
@@ -174,8 +175,20 @@ const order = ['command', 'http', 'handler', 'payload', 'stdin'];
 const hidden = new Set(['id', 'health', 'last_runs', 'app', 'name', 'paused', 'pause', 'status', 'remove_at', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'labels', 'description', 'owner']);
 
 function Definition({ job: j }: { job: Job }) {
-  const all: Record<string, unknown> = { ...j };
-  const fields = Object.keys(j).filter((k) => !hidden.has(k) && all[k] !== undefined && all[k] !== '').sort((a, b) => (order.includes(b) ? 1 : 0) - (order.includes(a) ? 1 : 0));
+  const usual: string[] = [];
+  /** A value without what is as usual. */
+  const own = (v: unknown, path: string): unknown => {
+    if (v && typeof v === 'object' && !Array.isArray(v)) {
+      const left = Object.entries(v).map(([k, x]) => [k, own(x, `${path}.${k}`)] as const).filter(([, x]) => x !== undefined);
+      return left.length ? Object.fromEntries(left) : undefined;
+    }
+    if (v === undefined || v === '') return undefined;
+    if (!isUsual(path, v, j)) return v;
+    usual.push(`${path}: ${plain(v)}`);
+    return undefined;
+  };
+  const all: Record<string, unknown> = Object.fromEntries(Object.entries(j).filter(([k]) => !hidden.has(k)).map(([k, v]) => [k, own(v, k)]));
+  const fields = Object.keys(all).filter((k) => all[k] !== undefined).sort((a, b) => (order.includes(b) ? 1 : 0) - (order.includes(a) ? 1 : 0));
   return (
     <Card title={t('Definition')} more={may('admin', j.app) && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}>
       <dl class="facts in">
@@ -183,6 +196,7 @@ function Definition({ job: j }: { job: Job }) {
           const v = all[k], text = typeof v === 'string' ? v : plain(v), long = order.includes(k) || text.length > 40 || text.includes('\n');
           return <div key={k} class={long ? 'wide' : ''}><dt><code>{k}</code></dt><dd>{long ? <pre class="code" tabIndex={0}>{text}</pre> : text}</dd></div>;
         })}
+        {usual.length > 0 && <div class="wide faint"><dt>{t('Defaults')}</dt><dd>{usual.map((x) => <code key={x} class="tag">{x}</code>)}</dd></div>}
       </dl>
     </Card>
   );

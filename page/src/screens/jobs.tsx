@@ -52,14 +52,14 @@ type Sort = (typeof sorts)[number];
 
 const wrong = new Set<Outcome>(['failed', 'timed_out', 'lost', 'missed']);
 /** Whether the end of a run says something else of its job than the list does. */
-const surprises = (j: Job, r: Run) => r.state === 'ended' && (r.outcome === 'succeeded' ? j.health?.code === 'failing' : wrong.has(r.outcome!) && j.health?.code !== 'failing');
+const surprises = (j: Job, r: Run) => r.state === 'ended' && (r.outcome === 'succeeded' ? ['failing', 'unstable'].includes(j.health?.code ?? '') : wrong.has(r.outcome!) && j.health?.code !== 'failing');
 
 // What health comes first in the list, and what the chips count. What runs or is well has one place: rows would jump about.
-const ranks: Record<Health['code'], number> = { broken: 0, failing: 1, late: 2, waiting: 3, running: 4, ok: 4, never: 4, paused: 5 };
-const rankOf = (j: Job) => (j.status === 'finished' && !['failing', 'broken'].includes(j.health?.code ?? '') ? 6 : ranks[j.health?.code ?? 'ok']);
+const ranks: Record<Health['code'], number> = { broken: 0, failing: 1, late: 2, waiting: 3, unstable: 4, running: 5, ok: 5, never: 5, paused: 6 };
+const rankOf = (j: Job) => (j.status === 'finished' && !['failing', 'broken'].includes(j.health?.code ?? '') ? 7 : ranks[j.health?.code ?? 'ok']);
 /** Whether a job belongs to the chip of a name. A job may belong to several. */
 const belongs: Record<string, (j: Job) => boolean> = {
-  failing: (j) => j.health?.code === 'failing', error: (j) => j.status === 'error', late: (j) => j.health?.code === 'late', waiting: (j) => !!j.waiting?.length,
+  failing: (j) => j.health?.code === 'failing', unstable: (j) => j.health?.code === 'unstable', error: (j) => j.status === 'error', late: (j) => j.health?.code === 'late', waiting: (j) => !!j.waiting?.length,
   running: (j) => j.health?.code === 'running', paused: (j) => j.status === 'paused', finished: (j) => j.status === 'finished',
 };
 
@@ -238,7 +238,7 @@ export function Jobs() {
         )}
         {(['label', 'owner', 'group', 'calendar'] as const).map((f) => filters[f] && <button key={f} class="chip" aria-pressed="true" onClick={() => setQuery({ [f]: undefined })}>{t(filterText[f])}: {filters[f]} ×</button>)}
         <div class="chips">
-          {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('error', 'Broken', counts.error, true)}{chip('late', 'Late', counts.late)}{chip('waiting', 'Waiting', counts.waiting)}
+          {chip('', 'All', counts.all)}{chip('failing', 'Failing', counts.failing, true)}{chip('unstable', 'Unstable', counts.unstable)}{chip('error', 'Broken', counts.error, true)}{chip('late', 'Late', counts.late)}{chip('waiting', 'Waiting', counts.waiting)}
           {chip('running', 'Running', counts.running)}{chip('paused', 'Paused', counts.paused)}{chip('finished', 'Finished', counts.finished)}
         </div>
       </div>

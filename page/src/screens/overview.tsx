@@ -3,7 +3,7 @@ import { alertSaid, reasonSaid, t } from '../i18n';
 import { useGet, type Asked } from '../live';
 import { learnApps } from '../parts/apps';
 import { Ago, Badge, Card, Empty, Head, HealthBadge, Loading, Notice, OutcomeBadge, ProblemBox, Said, Until, When } from '../parts/basic';
-import { counts } from '../parts/counts';
+import { counts, useSomeRule } from '../parts/counts';
 import { Icon } from '../parts/icon';
 import { nodeState } from '../parts/nodes';
 import { isoOf, presetText, usePreset } from '../parts/ranges';
@@ -35,7 +35,7 @@ export function Overview() {
           <Tiles st={st} />
           <div class="stack">
             {st.cut && <Notice look="warn"><p>{t('There are too many runs to count all of them. The figures cover a part of the 24 hours.')}</p></Notice>}
-            <Failed items={wrong} more={st.truncated && wrong.length === st.items.length} />
+            <Failed items={wrong} cut={st.cut} more={st.truncated && wrong.length === st.items.length} />
             <div class="halves">
               <Running n={st.totals.running} /><Missed missed={st.totals.missed} />
               <Firing /><Nodes />
@@ -48,36 +48,39 @@ export function Overview() {
   );
 }
 
-const failures = (s: JobStat) => s.failed + s.lost + s.missed;
-const went = (s: JobStat) => failures(s) > 0 || s.health?.code === 'failing';
+/** The failed runs that the success rate counts. Missed times never became runs, and whoever kills a run knows it. */
+const failures = (s: { failed: number; lost: number }) => s.failed + s.lost;
+const ran = (s: { failed: number; lost: number; succeeded: number }) => failures(s) + s.succeeded;
+const went = (s: JobStat) => failures(s) + s.missed > 0 || s.health?.code === 'failing';
 const percent = (rate: number | undefined) => (rate === undefined ? '—' : `${rate === 1 ? 100 : Math.min(99.9, +(100 * rate).toFixed(1))} %`);
 const nameOf = (s: { app: string; job: string }) => <><bdi>{s.job}</bdi>{s.app !== 'default' && <span class="faint small"> · <bdi>{s.app}</bdi></span>}</>;
 
 function Tiles({ st }: { st: JobStats }) {
-  const c = counts.value, sum = st.totals, failed = sum.failed + sum.lost;
+  const told = useSomeRule(), c = counts.value, sum = st.totals, failed = failures(sum);
   const tile = (to: string, label: string, n: string, small: string, bad = false) => <Link class="tile" to={to}><span>{label}</span><b class={bad ? 'bad' : ''}>{n}</b><small>{small}</small></Link>;
   return (
     <div class="tiles">
       {tile('/jobs?show=failing', t('Failing jobs'), `${(c?.failing_jobs ?? sum.failing_jobs).toLocaleString()}${c?.at_least ? '+' : ''}`, t('not successful since'), (c?.failing_jobs ?? sum.failing_jobs) > 0)}
-      {tile('/#failed', t('Failed runs'), failed.toLocaleString(), t('of {n} in 24 h', { n: sum.runs.toLocaleString() }), failed > 0)}
+      {tile('/#failed', t('Failed runs'), failed.toLocaleString(), st.cut ? t('in 24 h') : t('of {n} in 24 h', { n: ran(sum).toLocaleString() }), failed > 0)}
       {tile('/timeline/slots?last=day&only=wrong', t('Missed'), sum.missed.toLocaleString(), t('scheduled times in 24 h'), sum.missed > 0)}
       {tile('/runs?last=day', t('Success rate'), percent(sum.success_rate), t('in 24 h'))}
       {tile('/runs?state=running', t('Running now'), sum.running.toLocaleString(), t('runs'))}
-      {c && tile('/alerts', t('Active alerts'), c.firing_alerts.toLocaleString(), c.unsent_messages ? t('{n} messages unsent', { n: c.unsent_messages }) : t('firing now'), c.firing_alerts > 0)}
+      {c && (told === false && !c.firing_alerts && !c.unsent_messages ? tile('/alerts/rules', t('Active alerts'), '—', t('nobody is notified: no rule is on'))
+        : tile('/alerts', t('Active alerts'), c.firing_alerts.toLocaleString(), c.unsent_messages ? t('{n} messages unsent', { n: c.unsent_messages }) : t('firing now'), c.firing_alerts > 0))}
       {c && tile('/cluster#nodes', t('Nodes'), `${c.nodes_ready} / ${c.nodes}`, c.nodes_gone > 0 ? t('{n} nodes gone', { n: c.nodes_gone }) : t('ready'), c.nodes_gone > 0 || c.nodes_ready < c.nodes)}
     </div>
   );
 }
 
 /** The jobs that failed, the noisiest first, with what the last failure said. */
-function Failed({ items, more }: { items: JobStat[]; more: boolean }) {
+function Failed({ items, cut, more }: { items: JobStat[]; cut: boolean; more: boolean }) {
   return (
     <Card id="failed" title={t('Failed in the last 24 hours')} more={<Link class="small" to="/jobs?show=failing">{t('Failing jobs')}</Link>}>
       {items.length === 0 ? <Empty icon="check" title={t('Nothing failed in the last 24 hours')} /> : (
         <div class="scroll">
           <table class="failed">
             <thead><tr><th>{t('Job')}</th><th>{t('Status')}</th><th class="num">{t('Failures')}</th><th class="num thin-hide">{t('Success')}</th><th class="num thin-hide">p95</th><th>{t('Last failure')}</th></tr></thead>
-            <tbody>{items.map((s) => <FailedRow key={s.job_id} s={s} />)}</tbody>
+            <tbody>{items.map((s) => <FailedRow key={s.job_id} s={s} cut={cut} />)}</tbody>
           </table>
         </div>
       )}
@@ -86,17 +89,18 @@ function Failed({ items, more }: { items: JobStat[]; more: boolean }) {
   );
 }
 
-function FailedRow({ s }: { s: JobStat }) {
-  const f = s.last_failure, said = f && (f.last_line ?? (f.reason ? reasonSaid(f.reason, f.reason_code) : undefined));
+function FailedRow({ s, cut }: { s: JobStat; cut: boolean }) {
+  const f = s.last_failure, n = failures(s).toLocaleString(), health = s.health?.at_least ? { ...s.health, failures: undefined } : s.health; // the numbers beside it say more
+  const said = f && (f.last_line ?? (f.reason ? reasonSaid(f.reason, f.reason_code) : undefined));
   return (
     <tr>
       <td class="job"><Link to={`/jobs/${s.job_id}`}>{nameOf(s)}</Link></td>
-      <td>{s.health ? <HealthBadge health={s.health} /> : <Badge tone="mute">{t('deleted')}</Badge>}</td>
-      <td class="num nowrap"><Link to={`/runs${query({ job_id: s.job_id, last: 'day' })}`}>{t('{n} of {all}', { n: failures(s).toLocaleString(), all: (s.runs + s.missed).toLocaleString() })}</Link></td>
+      <td>{health ? <HealthBadge health={health} /> : <Badge tone="mute">{t('deleted')}</Badge>}</td>
+      <td class="num nowrap">{failures(s) > 0 && <Link to={`/runs${query({ job_id: s.job_id, last: 'day' })}`}>{cut ? n : t('{n} of {all}', { n, all: ran(s).toLocaleString() })}</Link>}{s.missed > 0 && <div><Link class="small" to={`/runs${query({ job_id: s.job_id, outcome: 'missed', last: 'day' })}`}>{t('{n} missed', { n: s.missed.toLocaleString() })}</Link></div>}</td>
       <td class="num thin-hide nowrap">{percent(s.success_rate)}</td>
       <td class="num thin-hide nowrap">{s.duration_p95_ms === undefined ? '—' : span(s.duration_p95_ms)}</td>
       <td class="said">{f && <>
-        <Link to={`/runs/${f.run_id}`}><When at={f.due} /> <OutcomeBadge run={{ state: 'ended', outcome: f.outcome }} /></Link>{f.node && <span class="faint small thin-hide"> · {f.node}</span>}{f.recovered && <span class="faint small"> · {t('succeeded since')}</span>}
+        <Link to={`/runs/${f.run_id}`}><When at={f.due} /> <OutcomeBadge run={{ state: 'ended', outcome: f.outcome }} /></Link>{f.node && <span class="faint small"> · {f.node}</span>}{f.recovered && <span class="faint small"> · {t('succeeded since')}</span>}
         {said && <div class="mono small lastline" title={said}><bdi>{said}</bdi></div>}
       </>}</td>
     </tr>

@@ -6,21 +6,22 @@ import type { Piece } from '../ansi';
 import { explained, t } from '../i18n';
 import { following, second, upTo, useGet } from '../live';
 import { killRun, runDueAgain, runNow } from '../parts/actions';
-import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, Range, Reason, toneOf, When } from '../parts/basic';
+import { Badge, Button, Card, copy, Empty, Head, Loading, Notice, OutcomeBadge, outcomeOf, ProblemBox, problemDetail, Range, Reason, toneOf, unsuccessful, When } from '../parts/basic';
 import { Icon } from '../parts/icon';
 import { Lines } from '../parts/lines';
 import { Late, Took, triggerText } from '../parts/runtable';
 import { Link } from '../router';
 import { openStream } from '../stream';
-import { clock, inZone, ms, size, span, zoneShown } from '../time';
+import { clock, durationSaid, inZone, ms, size, span, zoneShown } from '../time';
 import type { Explanation, HTTPAnswer, Job, Output, OutputEvent, Page, Run } from '../types';
 
 export function RunScreen({ id }: { id: string }) {
   const [ended, setEnded] = useState(false), [errors, setErrors] = useState<string[]>([]), [http, setHTTP] = useState<HTTPAnswer>();
   const { data: r, problem, loading, reload } = useGet<Run>(`/api/v1/runs/${encodeURIComponent(id)}`, { every: ended ? 0 : 1500, on: ['run'] });
-  const job = useGet<Job>(r ? `/api/v1/jobs/${r.job_id}` : null, { every: 0 });
+  const wrong = !!r?.outcome && (unsuccessful.includes(r.outcome) || r.outcome === 'missed'); // then one asks whether it is over
+  const job = useGet<Job>(r ? `/api/v1/jobs/${r.job_id}` : null, { every: wrong ? 10_000 : 0, on: ['run'], job: r?.job_id });
   useEffect(() => { if (r?.state === 'ended') setEnded(true); }, [r?.state]);
-  if (!r) return loading ? <Loading /> : problem?.status === 404 ? <Empty icon="question" title={t('Run not found')}><p>{problem.detail}</p><Link class="button" to="/runs">{t('Runs')}</Link></Empty> : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
+  if (!r) return loading ? <Loading /> : problem?.status === 404 ? <Empty icon="question" title={t('Run not found')}><p>{problemDetail(problem)}</p><Link class="button" to="/runs">{t('Runs')}</Link></Empty> : problem ? <ProblemBox problem={problem} again={reload} /> : <Loading />;
   const j = job.data, zone = j?.timezone;
   return (
     <>
@@ -35,6 +36,7 @@ export function RunScreen({ id }: { id: string }) {
       </Head>
       <div class="stack">
         {r.outcome && r.outcome !== 'succeeded' && <WhyNot run={r} job={j} errors={errors} />}
+        {wrong && j?.health && <Since run={r} job={j} />}
         <div class="tiles">
           <div class="tile"><span>{r.state === 'running' ? t('Running for') : t('Duration')}</span><b><Took run={r} /></b>{r.started && <small>{r.ended ? <Range from={r.started} to={r.ended} zone={zone} /> : <When at={r.started} zone={zone} in={zone} />}{zone && zone !== zoneShown() && ` ${zone}`}</small>}</div>
           <div class="tile"><span>{t('Delay')}</span><b><Late run={r} /></b></div>
@@ -50,6 +52,18 @@ export function RunScreen({ id }: { id: string }) {
       </div>
     </>
   );
+}
+
+/** Whether what went wrong is over: how the job has fared since. */
+function Since({ run: r, job: j }: { run: Run; job: Job }) {
+  const h = j.health!, last = useGet<Run>(h.run_id && h.run_id !== r.id ? `/api/v1/runs/${h.run_id}` : null, { every: 0 }).data;
+  const later = last && ms(last.ended) > ms(r.ended) ? <Link to={`/runs/${last.id}`}><When at={last.due} zone={j.timezone} in={j.timezone} long /></Link> : undefined;
+  if (h.code === 'failing') {
+    const n = (h.failures ?? 1).toLocaleString();
+    return <Notice look="bad" icon="history"><b>{h.at_least ? t('Still failing: at least {n} in a row', { n }) : t('Still failing: {n} in a row', { n })}</b>{later && <p>{t('The latest run:')} {later} <OutcomeBadge run={last!} /></p>}</Notice>;
+  }
+  if (h.outcome !== 'succeeded' || !later) return null;
+  return <Notice look="good" icon="check"><b>{t('It has succeeded since.')}</b><p>{t('The latest run:')} {later} <OutcomeBadge run={last!} /></p></Notice>;
 }
 
 /** What is known of the response to the request, besides its body. */
@@ -74,7 +88,7 @@ function WhyNot({ run: r, job: j, errors }: { run: Run; job?: Job; errors: strin
   const advice = r.exit_code === 127 ? t('127: the shell did not find the command. Is it installed on {node}, and in PATH?', { node: r.node })
     : r.exit_code === 126 ? t('126: the file was found, but it is not executable. Check its permissions.')
     : r.outcome === 'failed' && (r.exit_code === 137 || r.signal === 'SIGKILL') ? t('The process was killed from outside, perhaps because memory ran out.')
-    : r.outcome === 'timed_out' && j?.timeout ? t('Its timeout is {timeout}. Raise it if the job needs longer.', { timeout: j.timeout })
+    : r.outcome === 'timed_out' && j?.timeout ? t('Its timeout is {timeout}. Raise it if the job needs longer.', { timeout: durationSaid(j.timeout) })
     : r.outcome === 'lost' ? t('The node died mid-run, so the work may be half done. Check before you rerun.')
     : '';
   return (

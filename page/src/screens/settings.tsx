@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, may, post, Problem } from '../api';
-import { t, type Text } from '../i18n';
+import { otherSaid, t, type Text } from '../i18n';
 import { useGet } from '../live';
 import { askPause, resumeCluster } from '../parts/actions';
-import { Ago, ask, Badge, Button, Card, closeDialog, closing, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, say, show, Tabs, When } from '../parts/basic';
+import { Ago, ask, Badge, Button, Card, closeDialog, closing, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, Said, say, show, Tabs, When } from '../parts/basic';
 import { Diff } from '../parts/diff';
 import { keepFields, keepWords, useRetention, type Rule } from '../parts/keep';
 import { go, Link } from '../router';
@@ -90,7 +90,7 @@ function Retention() {
       {problem && <ProblemBox problem={problem} again={reload} />}
       {loading && <Loading rows={2} />}
       {data && <table><tbody>{row(all ?? { scope: 'cluster' })}{apps.map(row)}</tbody></table>}
-      {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails, so no runs are deleted')}</b><p class="lines">{w.error}</p><p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
+      {w && w.failures > 0 && <div class="in"><Notice look="bad"><b>{t('The archive command fails, so no runs are deleted')}</b>{w.error && <p class="lines"><Said text={w.error} by={otherSaid} /></p>}<p class="faint small">{t('{n} times in a row', { n: w.failures })}{w.error_at && <> · <Ago at={w.error_at} /></>}</p></Notice></div>}
       {data && <p class="in faint small">{t('Job settings override app settings, which override cluster settings.')}
         {w && <> {t('{n} runs were deleted so far', { n: w.removed.toLocaleString() })}{w.archived > 0 && `, ${t('{n} archived', { n: w.archived.toLocaleString() })}`}{w.ended ? <>; {t('all jobs were checked')} <Ago at={w.ended} />{t('.')}</> : `; ${t('not all jobs were checked yet.')}`} <Link to="/audit?kind=retention">{t('Change history')}</Link></>}</p>}
       <Who text="Cluster admins can change all rules, app admins the rule of their app." role="admin" ok={may('admin')} />

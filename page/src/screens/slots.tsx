@@ -74,7 +74,7 @@ export function SlotStrips() {
   );
 }
 
-const Legend = () => <span class="legend">{(['succeeded', 'failed', 'missed', 'hole', 'skipped'] as const).map((s) => <span key={s}><i class={`tick ${tickOf(s)}`} />{slotText(s)}</span>)}</span>;
+const Legend = () => <span class="legend">{([['succeeded'], ['failed', 'timed_out', 'lost'], ['missed', 'killed', 'waiting'], ['hole'], ['skipped', 'paused', 'superseded'], ['running'], ['ahead']] as const).map((of) => <span key={of[0]}><i class={`tick ${tickOf(of[0])}`} />{of.map(slotText).join(t(', '))}</span>)}</span>;
 
 /** How many due times of a job are in which state, the worst first. */
 function sumOf(j: JobSlots): [State, number][] {

@@ -17,7 +17,7 @@ export function Timeline({ tab }: { tab: string }) {
   return (
     <>
       <Head title={t('Timeline')} />
-      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('Past runs') }, { id: 'slots', to: '/timeline/slots', text: t('Last night') }, { id: 'week', to: '/timeline/week', text: t('Weekly heat map') }]} />
+      <Tabs current={tab} items={[{ id: 'runs', to: '/timeline', text: t('Past runs') }, { id: 'slots', to: '/timeline/slots', text: t('Scheduled times') }, { id: 'week', to: '/timeline/week', text: t('Weekly heat map') }]} />
       {tab === 'week' ? <Week /> : tab === 'slots' ? <SlotStrips /> : tab === 'runs' ? <Lanes />
         : <Empty icon="question" title={t('Page not found')}><Link class="button" to="/timeline">{t('Timeline')}</Link></Empty>}
     </>
@@ -122,7 +122,8 @@ function Lanes() {
       g.fillStyle = v('--bad-soft'); g.fillRect(b.x, 0, b.w, height - axis);
       g.fillStyle = v('--bad-dot'); g.fillRect(b.x, height - axis - 3, b.w, 3);
       const label = `${t('Outage')} ${span(b.gap.to - b.gap.from)}`;
-      if (g.measureText(label).width < b.w - 8) { g.fillStyle = v('--bad'); g.textAlign = 'center'; g.fillText(label, b.x + b.w / 2, height - axis / 2); }
+      const w = g.measureText(label).width;
+      if (w < b.w - 8) { g.clearRect(b.x + (b.w - w) / 2 - 20, height - axis + 1, w + 40, axis - 1); g.fillStyle = v('--bad'); g.textAlign = 'center'; g.fillText(label, b.x + b.w / 2, height - axis / 2); }
     }
     drawn.current = [];
     lanes.list.forEach(([name, list], i) => {
@@ -197,7 +198,8 @@ function Lanes() {
       )}
       {lanes.more > 0 && <p class="in faint small">{t('and {n} more', { n: lanes.more.toLocaleString() })}: {t('there is not enough room. Failed runs come first.')}</p>}
       <div class="in legend">
-        {(['succeeded', 'failed', 'killed', 'running'] as const).map((o) => <span key={o}><i style={{ background: `var(--${toneOf(o)}-dot)` }} />{t(outcomeText[o])}</span>)}
+        {([['succeeded'], ['failed', 'timed_out', 'lost'], ['killed'], ['running']] as const).map((of) => <span key={of[0]}><i style={{ background: `var(--${toneOf(of[0])}-dot)` }} />{of.map((o) => t(outcomeText[o])).join(t(', '))}</span>)}
+        <span>{t('Missed and skipped runs did not start: see')} <Link to="/timeline/slots">{t('Scheduled times')}</Link></span>
         {cut && <span>{t('Only the latest {n} runs are shown. Choose a shorter time range.', { n: most.toLocaleString() })}</span>}
         <span class="grow" /><Link to={`/runs${query({ from: new Date(Math.round(end - view.span)).toISOString(), to: new Date(Math.round(end)).toISOString() })}`}>{t('Show as list')}</Link>
       </div>
@@ -281,6 +283,7 @@ function Week() {
   const dates = Array.from({ length: 7 }, (_, i) => new Date(noon + i * 86400_000).toISOString().slice(0, 10));
   const top = Math.max(1, ...(heat?.hours.values() ?? [])), least = Math.min(top, ...[...(heat?.hours.values() ?? [])].filter((n) => n > 0)), minutes = heat?.minutes ?? new Array<number>(60).fill(0), busiest = Math.max(1, ...minutes);
   const free = minutes.map((n, m) => ({ n, m })).sort((a, b) => a.n - b.n || Math.abs(a.m - 30) - Math.abs(b.m - 30)).slice(0, 6).map((x) => x.m).sort((a, b) => a - b);
+  const hiddenJobs = seldom ? heat?.out.frequent_count ?? 0 : 0;
   const freeText = t('Free minutes: {list}', { list: free.map((m) => ':' + two(m)).join(' ') });
   return (
     <div class="stack">
@@ -313,7 +316,9 @@ function Week() {
           </div>
         </Card>
         <Card title={t('Busy minutes')}>
-          {heat && heat.herds.length === 0 ? <Empty icon="check" title={t('No busy minutes: runs are spread evenly')} /> : (
+          {heat && heat.herds.length === 0 ? <Empty icon={hiddenJobs ? 'question' : 'check'} title={heat.total === 0 && hiddenJobs ? t('Only frequent jobs are scheduled') : hiddenJobs ? t('No busy minutes among the jobs shown') : t('No busy minutes: runs are spread evenly')}>
+            {hiddenJobs > 0 && <><p>{t('{n} frequent jobs are hidden, and not counted here.', { n: hiddenJobs.toLocaleString() })}</p><Button work={() => setSeldom(false)}>{t('Show them')}</Button></>}
+          </Empty> : (
             <table><tbody>{heat?.herds.map((x) => (
               <tr key={x.at}><td class="mono nowrap">{weekday(x.at)} {stamp(x.at).slice(5, 16)}</td><td class="num">{x.n.toLocaleString()}</td><td class="num"><button class="plainlink" aria-expanded={open?.from === x.at && open.to === x.at + minute} onClick={() => setOpen({ from: x.at, to: x.at + minute, n: x.n })}>{t('Show jobs')}</button></td></tr>
             ))}</tbody></table>

@@ -62,7 +62,7 @@ export function Upcoming() {
   const frequent = list?.frequent ?? [], jobs = new Set(rows.map((r) => r.job_id)).size;
   return (
     <>
-      <Head title={t('Upcoming')} sub={list && <span>{t(jobs === 1 ? '{n} runs of one job' : '{n} runs of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs })}</span>}>
+      <Head title={t('Upcoming')} sub={list && <span>{[(rows.length > 0 || !frequent.length) && t(jobs === 1 ? '{n} runs of one job' : '{n} runs of {jobs} jobs', { n: rows.length.toLocaleString() + (list.next ? '+' : ''), jobs }), frequent.length > 0 && t('{n} frequent jobs', { n: list.frequent_count!.toLocaleString() })].filter(Boolean).join(' · ')}</span>}>
         <AppField value={app} set={(v) => setQuery({ app: v })} />
         <Choice label={t('Time range')} value={span} set={(v) => setQuery({ span: v === 'hour' ? undefined : v })} options={[{ value: 'hour', text: t('Next hour') }, { value: 'day', text: t('Next day') }, { value: 'week', text: t('Next week') }]} />
         <Button icon="upcoming" work={() => show(() => <Subscribe app={app} />)}>{t('Subscribe')}</Button>
