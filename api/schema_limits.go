@@ -66,7 +66,8 @@ var limits = map[reflect.Type]map[string]limit{
 		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText),
 		"labels":    entries(job.MaxLabels),
 		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars),
-		"n":       fromTo(1, maxDue),
+		"on_closed": oneOf(string(job.ClosedSkip), string(job.ClosedNext), string(job.ClosedPrevious)),
+		"n":         fromTo(1, maxDue),
 		"command": upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv),
 		"payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
 		"success_codes": func(s *openapi.Schema) { fromTo(0, 255)(s.Items) },
@@ -74,6 +75,7 @@ var limits = map[reflect.Type]map[string]limit{
 		"priority": fromTo(-job.MaxPriority, job.MaxPriority),
 		"on_lost":  oneOf(job.LostFail, job.LostRerun),
 	},
+	of[job.Weeks](): {"every": fromTo(1, job.MaxWeeks)},
 	of[job.HTTP](): {
 		"url": upTo(job.MaxURL), "headers": entries(job.MaxHeaders), "body": upTo(job.MaxHTTPBody),
 		"expect":     items(job.MaxExpect),

@@ -30,8 +30,9 @@ func newReflector() *openapi.Reflector {
 				}),
 			of[job.Mark](): words("Mark",
 				"What is special about a due time: daylight saving skips a time of day just before it (`gap`) or repeats it "+
-					"(`repeat`), or a calendar makes the day count as another day of the week (`makeup`).",
-				[]job.Mark{job.Gap, job.Repeat, job.Makeup}),
+					"(`repeat`), or a calendar makes the day count as another day of the week (`makeup`) or is "+
+					"closed on the day from which it moved (`moved`).",
+				[]job.Mark{job.Gap, job.Repeat, job.Makeup, job.Moved}),
 			of[job.Scope](): words("Scope", "What is paused.", []job.Scope{
 				job.ScopeJob, job.ScopeApp, job.ScopeCluster,
 			}),
