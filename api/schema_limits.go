@@ -68,7 +68,7 @@ var limits = map[reflect.Type]map[string]limit{
 		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars),
 		"on_closed": oneOf(string(job.ClosedSkip), string(job.ClosedNext), string(job.ClosedPrevious)),
 		"n":         fromTo(1, maxDue),
-		"command": upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv),
+		"command":   upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv),
 		"payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
 		"success_codes": func(s *openapi.Schema) { fromTo(0, 255)(s.Items) },
 		"selector":      upTo(job.MaxSelector), "queue": fromTo(1, job.MaxQueue), "group": upTo(job.MaxName),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/api/view"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )

@@ -277,6 +277,13 @@ func compareMoved(t testing.TB, rt *rapid.T, all []transition) {
 	}
 	f.weeks, f.move = o.weeks.compile(), move.direction()
 
+	targets := map[int64][]int64{} // a gap may have swallowed several times of day
+	for _, n := range nominals {
+		if to, moved, ok := o.due(n.at, n.civil); ok && moved {
+			targets[n.at.Unix()] = append(targets[n.at.Unix()], to.Unix())
+		}
+	}
+
 	due, own, origins := map[int64]bool{}, map[int64]bool{}, map[int64][]int64{}
 	for _, n := range nominals {
 		to, moved, ok := o.due(n.at, n.civil)
@@ -289,7 +296,7 @@ func compareMoved(t testing.TB, rt *rapid.T, all []transition) {
 			continue
 		}
 		origins[to.Unix()] = append(origins[to.Unix()], n.at.Unix())
-		if got, ok := f.movesTo(n.at); !ok || !got.Equal(to) && due[got.Unix()] {
+		if got, ok := f.movesTo(n.at); !ok || !slices.Contains(targets[n.at.Unix()], got.Unix()) {
 			rt.Fatalf("%v of %v moves to %v, %v; want %v", n.at.In(x.loc), n.civil, got, ok, to.In(x.loc))
 		}
 	}

@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"time"
 
 	"go-crontab/job/problem"
 )
@@ -66,17 +65,6 @@ func (k *keptWeeks) at(day int64) (kept bool, until int64) {
 		return false, monday + 7*(k.every-left)
 	}
 	return true, monday + 7
-}
-
-// InWeeks reports whether a due time is in a week that the definition keeps.
-func (s *Spec) inWeeks(at time.Time, zone *time.Location) bool {
-	k := s.Weeks.compile()
-	if k == nil {
-		return true
-	}
-	day, _ := splitCivil(civilOf(zone, at.Unix()))
-	kept, _ := k.at(day)
-	return kept
 }
 
 // String is for lists of commands: "every 2 weeks from 2026-01-05".

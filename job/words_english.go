@@ -45,26 +45,8 @@ func (e english) schedule(w *scheduleWords) string {
 		parts = append(parts, fmt.Sprintf("%d times in total", w.fires))
 	}
 
-	switch names := w.calendars; {
-	case len(names) == 0:
-	case w.onClosed.direction() != 0:
-		quoted := make([]string, len(names))
-		for i, name := range names {
-			quoted[i] = strconv.Quote(name)
-		}
-		noun := "calendar "
-		if len(names) > 1 {
-			noun = "calendars "
-		}
-		parts = append(parts, fmt.Sprintf("moved to the %s open day of the %s%s", w.onClosed, noun, e.list(quoted)))
-	case len(names) == 1:
-		parts = append(parts, "where the calendar "+strconv.Quote(names[0])+" is open")
-	default:
-		quoted := make([]string, len(names))
-		for i, name := range names {
-			quoted[i] = strconv.Quote(name)
-		}
-		parts = append(parts, "where the calendars "+e.list(quoted)+" are open")
+	if len(w.calendars) > 0 {
+		parts = append(parts, e.calendars(w.calendars, w.onClosed))
 	}
 
 	if w.jitter != 0 {
@@ -72,6 +54,23 @@ func (e english) schedule(w *scheduleWords) string {
 	}
 
 	return strings.Join(parts, "; ")
+}
+
+func (e english) calendars(names []string, closed OnClosed) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+
+	noun, are := "calendar ", " is open"
+	if len(names) > 1 {
+		noun, are = "calendars ", " are open"
+	}
+
+	if closed.direction() != 0 {
+		return fmt.Sprintf("moved to the %s open day of the %s%s", closed, noun, e.list(quoted))
+	}
+	return "where the " + noun + e.list(quoted) + are
 }
 
 func (e english) weeks(w *Weeks) string {
