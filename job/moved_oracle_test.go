@@ -18,6 +18,17 @@ type moveOracle struct {
 	shut  map[string]bool // by calendar, date, and what the date counts as
 
 	offsets []time.Duration // of the zone, the largest first
+
+	// What was worked out before, by Unix time.
+	instants map[int64]time.Time
+	answers  map[int64]bool
+}
+
+func newMoveOracle(t testing.TB, zone *time.Location) moveOracle {
+	return moveOracle{
+		calendarOracle: calendarOracle{zone: zone, t: t}, shut: map[string]bool{},
+		instants: map[int64]time.Time{}, answers: map[int64]bool{},
+	}
 }
 
 // learn finds the offsets of the zone in a range.
@@ -37,7 +48,7 @@ func (o *moveOracle) closesWeeks() bool {
 		day := time.Date(2003, 6, 1+int(d), 12, 0, 0, 0, time.UTC) // far from all entries with a year
 		closed := false
 		for _, c := range o.specs {
-			weekly := moveOracle{calendarOracle: calendarOracle{zone: time.UTC, t: o.t}, shut: map[string]bool{}}
+			weekly := newMoveOracle(o.t, time.UTC)
 			weekly.specs = []CalendarSpec{{ExcludeWeekdays: c.ExcludeWeekdays, Hours: c.Hours}}
 			closed = closed || weekly.closed(day)
 		}
@@ -58,6 +69,15 @@ func civilOfInstant(at time.Time, zone *time.Location) time.Time {
 // instant returns when the clock first shows a civil time, or jumps over it. Clocks jump by quarters
 // of an hour here.
 func (o *moveOracle) instant(civil time.Time) time.Time {
+	at, known := o.instants[civil.Unix()]
+	if !known {
+		at = o.findInstant(civil)
+		o.instants[civil.Unix()] = at
+	}
+	return at
+}
+
+func (o *moveOracle) findInstant(civil time.Time) time.Time {
 	const quarter = 15 * time.Minute
 	for _, offset := range o.offsets {
 		if at := civil.Add(-offset); civilOfInstant(at, o.zone).Equal(civil) {
@@ -74,6 +94,15 @@ func (o *moveOracle) instant(civil time.Time) time.Time {
 
 // closed reports whether a calendar is closed all day.
 func (o *moveOracle) closed(at time.Time) bool {
+	closed, known := o.answers[at.Unix()]
+	if !known {
+		closed = o.findClosed(at)
+		o.answers[at.Unix()] = closed
+	}
+	return closed
+}
+
+func (o *moveOracle) findClosed(at time.Time) bool {
 	lent := o.lent(at)
 	for i, c := range o.specs {
 		local := o.local(c, at)
@@ -192,7 +221,7 @@ func compareMoved(t testing.TB, rt *rapid.T, all []transition) {
 	x := rapid.SampledFrom(all).Draw(rt, "transition")
 	at := time.Unix(x.at, 0).In(x.loc)
 	w := window{from: x.at - 5*24*3600, to: x.at + 5*24*3600, step: 60}
-	o := moveOracle{calendarOracle: calendarOracle{zone: x.loc, t: t}, shut: map[string]bool{}}
+	o := newMoveOracle(t, x.loc)
 	move := rapid.SampledFrom([]OnClosed{ClosedNext, ClosedPrevious, ClosedNext, ClosedPrevious, ""}).Draw(rt, "on closed")
 	o.by = map[OnClosed]int{ClosedNext: 1, ClosedPrevious: -1}[move]
 	var calendars []*Calendar

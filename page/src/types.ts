@@ -431,6 +431,8 @@ export interface Definition {
   max_fires?: number;
   jitter?: Duration;
   calendars?: string[];
+  on_closed?: string;
+  weeks?: Weeks;
   command?: string;
   http?: HTTPCall;
   handler?: string;
@@ -495,6 +497,7 @@ export type DoctorArea = 'mysql' | 'schema' | 'cluster' | 'machine' | 'jobs' | '
 export interface DueTime {
   due: string;
   mark?: Mark;
+  moved_from?: string;
 }
 
 export type Duration = string;
@@ -525,13 +528,14 @@ export interface Event {
 export interface Exclusion {
   name: string;
   why?: string;
+  moved_to?: string;
 }
 
 export interface Explanation {
   at: string;
   due_time?: string;
   due: boolean;
-  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
+  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'weeks' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
   answer: string;
   runs?: Run[];
   before?: DueTime;
@@ -712,6 +716,8 @@ export interface Job {
   max_fires?: number;
   jitter?: Duration;
   calendars?: string[];
+  on_closed?: string;
+  weeks?: Weeks;
   command?: string;
   http?: HTTPCall;
   handler?: string;
@@ -898,7 +904,7 @@ export interface LoginRow {
   current: boolean;
 }
 
-export type Mark = 'gap' | 'repeat' | 'makeup';
+export type Mark = 'gap' | 'repeat' | 'makeup' | 'moved';
 
 export interface Me {
   name: string;
@@ -1323,6 +1329,7 @@ export interface UpcomingDue {
   due: string;
   timezone?: string;
   mark?: Mark;
+  moved_from?: string;
 }
 
 export interface Version {
@@ -1354,4 +1361,9 @@ export interface Wait {
 export interface Ways {
   token: boolean;
   oidc?: string;
+}
+
+export interface Weeks {
+  every: number;
+  from: string;
 }
