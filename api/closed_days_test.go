@@ -54,6 +54,8 @@ func TestClosedDays(t *testing.T) {
 		}
 	}
 
+	s.call("POST", "/api/v1/preview", `{"schedule": "@daily", "on_closed": "next"}`).want(422)
+	s.call("POST", "/api/v1/preview", `{"schedule": "@daily", "weeks": {"every": 2}}`).want(422)
 	for field, change := range map[string]object{
 		"on_closed":   {"calendars": nil},
 		"weeks.every": {"weeks": object{"every": 521}},

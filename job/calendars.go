@@ -9,15 +9,7 @@ import (
 )
 
 func (s *Spec) validateCalendars(p *Problems) {
-	switch s.OnClosed {
-	case "", ClosedSkip, ClosedNext, ClosedPrevious:
-		if s.OnClosed != "" && len(s.Calendars) == 0 {
-			p.Add("on_closed", problem.OnlyWith.Advise("name the calendars whose closed days it is about"), "calendars")
-		}
-	default:
-		p.Add("on_closed", problem.NotOneOf, shorten(string(s.OnClosed)), "skip, next, previous")
-	}
-
+	s.checkOnClosed(p)
 	if len(s.Calendars) > MaxCalendars {
 		p.Add("calendars", problem.TooMany, len(s.Calendars), MaxCalendars)
 		return
@@ -32,9 +24,21 @@ func (s *Spec) validateCalendars(p *Problems) {
 	}
 }
 
-// uncalendared returns the definition without its calendars.
+func (s *Spec) checkOnClosed(p *Problems) {
+	switch s.OnClosed {
+	case "":
+	case ClosedSkip, ClosedNext, ClosedPrevious:
+		if len(s.Calendars) == 0 {
+			p.Add("on_closed", problem.OnlyWith.Advise("name the calendars whose closed days it is about"), "calendars")
+		}
+	default:
+		p.Add("on_closed", problem.NotOneOf, shorten(string(s.OnClosed)), "skip, next, previous")
+	}
+}
+
+// uncalendared returns the definition without its calendars, and what is about them.
 func (s *Spec) uncalendared() *Spec {
-	if len(s.Calendars) == 0 {
+	if len(s.Calendars) == 0 && s.OnClosed == "" {
 		return s
 	}
 	plain := *s

@@ -178,7 +178,6 @@ func (s *Spec) Validate() error {
 	s.validateOutput(&p)
 	s.validatePing(&p)
 	s.validateCalendars(&p)
-	s.validateWeeks(&p)
 	if _, err := s.uncalendared().Compile(); err != nil {
 		var more Problems
 		if errors.As(err, &more) {
@@ -217,6 +216,8 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 	}
 
 	s.checkBounds(&p)
+	s.checkOnClosed(&p)
+	s.checkWeeks(&p)
 	if p != nil {
 		return nil, p
 	}

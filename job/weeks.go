@@ -17,7 +17,7 @@ type Weeks struct {
 	From  string `json:"from" doc:"A date in the first kept week, such as '2026-01-05'. Weeks begin on Monday."`
 }
 
-func (s *Spec) validateWeeks(p *Problems) {
+func (s *Spec) checkWeeks(p *Problems) {
 	if s.Weeks == nil {
 		return
 	}
