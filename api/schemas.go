@@ -181,6 +181,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Retry]():    "retry.",
 	of[job.Keep]():     "keep.",
 	of[job.Capture]():  "output.",
+	of[job.Weeks]():    "weeks.",
 }
 
 // objects describes object fields, whose own fields the page lists separately.
@@ -197,6 +198,7 @@ var objects = map[string]string{
 		"its app, and then from the cluster's.",
 	"output": "How much of the output of each run is kept, and in which form.",
 	"retry":  "Whether and when an attempt that did not succeed is retried.",
+	"weeks":  "Which weeks of the cron expressions are kept, such as every second one.",
 }
 
 // describeField describes a field of a job with the text of docs/jobs.md. Requests also get its
