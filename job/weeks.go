@@ -13,8 +13,8 @@ const MaxWeeks = 520
 // week begins on Monday. The date of a due time in the job's time zone says which week it is in. No
 // week before From's is kept.
 type Weeks struct {
-	Every int    `json:"every" doc:"Keep one week of this many: 2 is every second week."`
-	From  string `json:"from" doc:"A date in the first kept week, such as '2026-01-05'. Weeks begin on Monday."`
+	Every int    `json:"every"`
+	From  string `json:"from"` // a date such as 2026-01-05
 }
 
 func (s *Spec) checkWeeks(p *Problems) {
