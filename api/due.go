@@ -35,6 +35,9 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 		if marker != nil {
 			v.Mark = marker.Mark(due)
 		}
+		if v.Mark == job.Moved {
+			v.MovedFrom = job.MovedFrom(schedule, due)
+		}
 		out = append(out, v)
 	}
 

@@ -21,6 +21,7 @@ const (
 	causeGap       = "gap"
 	causeRepeat    = "repeat"
 	causeCalendar  = "calendar"
+	causeWeeks     = "weeks"
 	causeShifted   = "shifted"
 	causeTooEarly  = "before_start"
 	causeTooLate   = "after_end"
@@ -46,7 +47,7 @@ const (
 // causes lists all causes, including the outcomes.
 func causes() []string {
 	return slices.Concat([]string{
-		causeNotDue, causeGap, causeRepeat, causeCalendar, causeShifted, causeTooEarly, causeTooLate, causeUsedUp,
+		causeNotDue, causeGap, causeRepeat, causeCalendar, causeWeeks, causeShifted, causeTooEarly, causeTooLate, causeUsedUp,
 		causeAhead, causePaused, causeOverlap,
 		causeGroup, causeNothing, causeHandler, causeDeadline, causeDown, causeWaiting, causeNoNode, causeLimit, causeExecuting,
 		causeEarlier, causeDeleted, causeBroken, causeNoRecord,
@@ -182,6 +183,9 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 		v := &view.DueTime{Due: t.In(zone)}
 		if marker != nil {
 			v.Mark = marker.Mark(t)
+		}
+		if v.Mark == job.Moved {
+			v.MovedFrom = job.MovedFrom(schedule, t)
 		}
 		return v
 	}

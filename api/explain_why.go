@@ -310,7 +310,16 @@ func (x *inquiry) notDue() {
 	if name, why, ok := x.closed(); ok {
 		x.e.Calendar = &view.Exclusion{Name: name, Why: why}
 		x.say(causeCalendar, "It would be a due time, but calendar %s excludes it: %s.", name, why)
+		x.sayWhereTo()
 		return
+	}
+
+	if weekly := x.spec; weekly.Weeks != nil {
+		weekly.Weeks = nil
+		if x.dueBy(weekly) {
+			x.say(causeWeeks, "It is in a week that the job leaves out (weeks: %s).", x.spec.Weeks)
+			return
+		}
 	}
 
 	switch unbounded := x.dueUnbounded(); {
@@ -323,6 +332,23 @@ func (x *inquiry) notDue() {
 	default:
 		x.unshifted()
 	}
+}
+
+// sayWhereTo adds where the due time of a closed day moves.
+func (x *inquiry) sayWhereTo() {
+	if x.spec.OnClosed != job.ClosedNext && x.spec.OnClosed != job.ClosedPrevious {
+		return
+	}
+
+	to, ok := x.spec.MovesTo(x.at, x.calendars...)
+	if !ok {
+		x.add("It does not move (on_closed: %s): a due time moves at most %d days, to an open day that is open at its "+
+			"time of day.", x.spec.OnClosed, job.MaxMove)
+		return
+	}
+
+	x.e.Calendar.MovedTo = &to
+	x.add("It moves to %s (on_closed: %s).", to.Format(time.RFC3339Nano), x.spec.OnClosed)
 }
 
 // dueUnbounded reports whether the instant would be due without the bounds of the definition.

@@ -97,6 +97,12 @@ func scheduleFields(f *fields, s *job.Spec) {
 
 	f.duration("jitter", &s.Jitter)
 	f.texts("calendars", &s.Calendars)
+	f.text("on_closed", (*string)(&s.OnClosed))
+	f.inner("weeks", func(f *fields) {
+		s.Weeks = &job.Weeks{}
+		f.count("every", &s.Weeks.Every, job.MaxWeeks)
+		f.text("from", &s.Weeks.From)
+	})
 }
 
 // newJob reads the body of a POST.

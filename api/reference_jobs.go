@@ -44,6 +44,8 @@ type previewBody struct {
 	MaxFires  int64        `json:"max_fires,omitempty"`
 	Jitter    job.Duration `json:"jitter,omitempty"`
 	Calendars []string     `json:"calendars,omitempty"`
+	OnClosed  job.OnClosed `json:"on_closed,omitempty"`
+	Weeks     *job.Weeks   `json:"weeks,omitempty"`
 	App       string       `json:"app,omitempty" doc:"As in a job. App and name determine the job's part of the jitter."`
 	Name      string       `json:"name,omitempty"`
 	Handler   string       `json:"handler,omitempty" doc:"As in a job, to warn if no node has it."`

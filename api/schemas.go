@@ -31,8 +31,9 @@ func newReflector() *openapi.Reflector {
 				}),
 			of[job.Mark](): words("Mark",
 				"What is special about a due time: daylight saving skips a time of day just before it (`gap`) or repeats it "+
-					"(`repeat`), or a calendar makes the day count as another day of the week (`makeup`).",
-				[]job.Mark{job.Gap, job.Repeat, job.Makeup}),
+					"(`repeat`), or a calendar makes the day count as another day of the week (`makeup`) or is "+
+					"closed on the day from which it moved (`moved`).",
+				[]job.Mark{job.Gap, job.Repeat, job.Makeup, job.Moved}),
 			of[job.Scope](): words("Scope", "What is paused.", []job.Scope{
 				job.ScopeJob, job.ScopeApp, job.ScopeCluster,
 			}),
@@ -181,6 +182,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Retry]():    "retry.",
 	of[job.Keep]():     "keep.",
 	of[job.Capture]():  "output.",
+	of[job.Weeks]():    "weeks.",
 }
 
 // objects describes object fields, whose own fields the page lists separately.
@@ -197,6 +199,7 @@ var objects = map[string]string{
 		"its app, and then from the cluster's.",
 	"output": "How much of the output of each run is kept, and in which form.",
 	"retry":  "Whether and when an attempt that did not succeed is retried.",
+	"weeks":  "Which weeks of the cron expressions are kept, such as every second one.",
 }
 
 // describeField describes a field of a job with the text of docs/jobs.md. Requests also get its

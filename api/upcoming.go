@@ -212,10 +212,14 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 				zone = time.UTC
 			}
 
-			v.Items = append(v.Items, view.UpcomingDue{
+			item := view.UpcomingDue{
 				JobID: strconv.FormatInt(d.ID, 10), Job: j.name, App: j.app,
 				Due: d.Due.In(zone), Timezone: j.zone, Mark: d.Mark(),
-			})
+			}
+			if item.Mark == job.Moved {
+				item.MovedFrom = d.MovedFrom()
+			}
+			v.Items = append(v.Items, item)
 
 			last = d
 		}

@@ -123,8 +123,10 @@ func TestAddWithCalendars(t *testing.T) {
 	t.Parallel()
 	f := newFakeAPI(t, map[string]func(*http.Request) (int, string){"POST /api/v1/jobs": always(201, fakeJob)})
 	got := command("job", "add", "x", "--at", "2027-01-31 09:00", "-z", "china standard time", "--calendar", "a",
-		"--calendar", "b,c", "-c", "true", "--server", f.URL)
-	want := `{"app":"default","at":"2027-01-31T09:00:00+08:00","calendars":["a","b,c"],"command":"true","name":"x","timezone":"china standard time"}`
+		"--calendar", "b,c", "--on-closed", "next", "--weeks-every", "2", "--weeks-from", "2026-01-05",
+		"-c", "true", "--server", f.URL)
+	want := `{"app":"default","at":"2027-01-31T09:00:00+08:00","calendars":["a","b,c"],"command":"true","name":"x",` +
+		`"on_closed":"next","timezone":"china standard time","weeks":{"every":2,"from":"2026-01-05"}}`
 	if got.code != 0 || f.bodies[0] != want {
 		t.Errorf("got %+v, sent %s, want %s", got, f.bodies[0], want)
 	}

@@ -20,6 +20,7 @@ import (
 var jobFlags = map[string]string{
 	"app": "app", "description": "description", "owner": "owner",
 	"every": "every", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter", "calendar": "calendars",
+	"on-closed": "on_closed", "weeks-every": "weeks.every", "weeks-from": "weeks.from",
 	"command": "command", "handler": "handler", "payload": "payload", "selector": "selector", "timeout": "timeout",
 	"user": "user", "dir": "dir", "stdin": "stdin", "success-codes": "success_codes",
 	"skip-exit-codes": "skip_exit_codes", "grace": "grace",
@@ -156,6 +157,10 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.String("jitter", "",
 		"shift all due times by a fixed part of this duration, different for each job, such as 5m")
 	flags.StringArray("calendar", nil, "calendar that must be open at due times; may be repeated")
+	flags.String("on-closed", "",
+		"move due times of days that a --calendar closes: skip, next or previous (default skip)")
+	flags.Int("weeks-every", 0, "keep one week of this many, from --weeks-from on: 2 is every second week")
+	flags.String("weeks-from", "", "date in the first week of --weeks-every, such as 2026-01-05")
 	flags.StringP("timezone", "z", "", "time zone of the schedule, such as Europe/Berlin (default UTC)")
 
 	flags.StringP("command", "c", "", "command to run, instead of -- COMMAND")

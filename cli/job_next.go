@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go-crontab/api/view"
+	"go-crontab/job"
 
 	"github.com/spf13/cobra"
 )
@@ -60,6 +61,15 @@ func jobNext(c *console) *cobra.Command {
 	return cmd
 }
 
+// noteOf says what is special about a due time.
+func noteOf(mark job.Mark, from *time.Time) cell {
+	note := string(mark)
+	if from != nil {
+		note += " from " + from.Format("Mon 2006-01-02")
+	}
+	return cell{note, yellow}
+}
+
 // dueTable lists due times by the viewer's clock, and by the job's if it differs.
 func dueTable(due []view.DueTime, zone *time.Location, now time.Time) *table {
 	viewer := now.Location()
@@ -79,7 +89,7 @@ func dueTable(due []view.DueTime, zone *time.Location, now time.Time) *table {
 		if abroad {
 			row = append(row, text(absolute(&d.Due, zone)))
 		}
-		t.add(append(row, cell{plain(d.Mark), yellow})...)
+		t.add(append(row, noteOf(d.Mark, d.MovedFrom))...)
 	}
 
 	return t

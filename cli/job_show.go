@@ -186,6 +186,14 @@ func scheduleInFull(j *jobView, viewer *time.Location) string {
 		s.WriteString(", by calendar " + strings.Join(j.Calendars, ", "))
 	}
 
+	switch j.OnClosed {
+	case job.ClosedNext, job.ClosedPrevious:
+		fmt.Fprintf(&s, ", moved to the %s open day", j.OnClosed)
+	}
+	if j.Weeks != nil {
+		fmt.Fprintf(&s, ", %s", j.Weeks)
+	}
+
 	return s.String()
 }
 

@@ -85,7 +85,7 @@ func upcomingTable(dues []upcomingView, now time.Time) *table {
 
 	for _, d := range dues {
 		t.add(text(absolute(&d.Due, now.Location())), text(relative(&d.Due, now)), text(d.job()),
-			text(d.JobID), cell{plain(d.Mark), yellow})
+			text(d.JobID), noteOf(d.Mark, d.MovedFrom))
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 )
 
 func (s *Spec) validateCalendars(p *Problems) {
+	s.checkOnClosed(p)
 	if len(s.Calendars) > MaxCalendars {
 		p.Add("calendars", problem.TooMany, len(s.Calendars), MaxCalendars)
 		return
@@ -23,13 +24,25 @@ func (s *Spec) validateCalendars(p *Problems) {
 	}
 }
 
-// uncalendared returns the definition without its calendars.
+func (s *Spec) checkOnClosed(p *Problems) {
+	switch s.OnClosed {
+	case "":
+	case ClosedSkip, ClosedNext, ClosedPrevious:
+		if len(s.Calendars) == 0 {
+			p.Add("on_closed", problem.OnlyWith.Advise("name the calendars whose closed days it is about"), "calendars")
+		}
+	default:
+		p.Add("on_closed", problem.NotOneOf, shorten(string(s.OnClosed)), "skip, next, previous")
+	}
+}
+
+// uncalendared returns the definition without its calendars, and what is about them.
 func (s *Spec) uncalendared() *Spec {
-	if len(s.Calendars) == 0 {
+	if len(s.Calendars) == 0 && s.OnClosed == "" {
 		return s
 	}
 	plain := *s
-	plain.Calendars = nil
+	plain.Calendars, plain.OnClosed = nil, ""
 	return &plain
 }
 
@@ -54,6 +67,7 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 		p.Put("schedule", problem.Of(err))
 	}
 
+	f.weeks, f.move = s.Weeks.compile(), s.OnClosed.direction()
 	return f
 }
 
@@ -73,17 +87,40 @@ func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why s
 		return "", "", false
 	}
 
-	var p Problems
-	f, _ := s.filter(&p, s.base(&p, zone), zone, calendars).(Filtered)
-	if p != nil {
+	f, at, ok := s.filtered(at, zone, calendars)
+	if !ok {
 		return "", "", false
 	}
 
+	return f.why(at)
+}
+
+// filtered returns the schedule without bounds and jitter, and an instant without the jitter.
+func (s *Spec) filtered(at time.Time, zone *time.Location, calendars []*Calendar) (Filtered, time.Time, bool) {
+	var p Problems
+	f, ok := s.filter(&p, s.base(&p, zone), zone, calendars).(Filtered)
 	if s.Jitter > 0 {
 		at = at.Add(-s.shift())
 	}
 
-	return f.why(at)
+	return f, at, ok && p == nil
+}
+
+// MovesTo returns where the due time of a closed day moves, by on_closed; ok is false if the instant
+// is no such due time, or if it is dropped because no day within MaxMove days is open.
+func (s *Spec) MovesTo(at time.Time, calendars ...*Calendar) (to time.Time, ok bool) {
+	zone, err := LoadZone(s.Timezone)
+	if err != nil || s.OnClosed.direction() == 0 {
+		return to, false
+	}
+
+	f, bare, ok := s.filtered(at, zone, calendars)
+	if !ok {
+		return to, false
+	}
+
+	to, ok = f.movesTo(bare)
+	return to.Add(at.Sub(bare)), ok
 }
 
 // KindCalendar is the kind of calendars in the audit.

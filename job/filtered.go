@@ -20,6 +20,12 @@ type Filtered struct {
 	calendars []*Calendar
 	zones     []*time.Location      // of the calendars
 	lent      map[weekdays]Schedule // by weekdays that a day counts as; nil: never due then
+	home      *time.Location        // of the job
+
+	weeks *keptWeeks // nil: all
+	move  int64      // due times of closed days move by days of this sign; 0: they are dropped
+	// Of the base, whether a part is due once for each civil time, and whether another is not.
+	civil, elapsed bool
 
 	work *Work // budget of walks; nil: no bound
 	cost int64 // units of work for one look at the schedule
@@ -35,7 +41,8 @@ const maxStretches = 200_000
 
 // NewFiltered filters a schedule. zone is the time zone for calendars without one.
 func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Filtered, error) {
-	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}}
+	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}, home: zone}
+	eachPart(base, func(*Cron) { f.civil = true }, func(Schedule) { f.elapsed = true })
 	for _, c := range calendars {
 		own := c.zone
 		if own == nil {
@@ -90,7 +97,7 @@ func onWeekdays(s Schedule, days weekdays) (Schedule, error) {
 
 // Next returns the first due time after t.
 func (f Filtered) Next(t time.Time) (due time.Time, ok bool) {
-	return f.next(micros(t), latestMicros)
+	return f.next(micros(t), latestMicros-1)
 }
 
 // No Filtered is due before earliestMicros, or from latestMicros on.
@@ -101,6 +108,34 @@ const (
 
 // next returns the first due time after t that is not after limit, both in microseconds.
 func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
+	if f.move == 0 {
+		return f.direct(t, limit)
+	}
+
+	// All due times may be on closed days, or none. So look for both in stretches that grow.
+	w := f.walk()
+	t, limit = max(t, earliestMicros-1), min(limit, latestMicros-1)
+	for length := int64(16 * microsPerDay); t < limit && !w.broke; length *= 4 {
+		until := min(limit, t+length)
+		due, ok = f.direct(t, until)
+		before := until
+		if ok {
+			before = micros(due) - 1
+		}
+		if m, moved := w.nextMoved(t, before); moved {
+			return time.UnixMicro(w.instantOf(m.to)).In(f.home), true
+		}
+		if ok {
+			return due, f.work.Err() == nil
+		}
+		t = until
+	}
+
+	return time.Time{}, false
+}
+
+// direct is next for due times that did not move.
+func (f Filtered) direct(t, limit int64) (due time.Time, ok bool) {
 	t, limit = max(t, earliestMicros-1), min(limit, latestMicros-1)
 	w := f.walk()
 	for n := 0; t < limit && n < maxStretches; n++ {
@@ -221,6 +256,22 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 		t = end - 1
 	}
 
+	if f.move == 0 {
+		return n
+	}
+
+	// A due time may move to a due time of its new day.
+	for t := lo; !w.broke; n++ {
+		m, ok := w.nextMoved(t, hi)
+		if !ok {
+			break
+		}
+		t = w.instantOf(m.to)
+		if _, own := f.direct(t-1, t); own {
+			n--
+		}
+	}
+
 	return n
 }
 
@@ -229,6 +280,9 @@ func (f Filtered) Mark(due time.Time) Mark {
 	w := f.walk()
 	s := w.at(micros(due))
 	schedule := f.on(s)
+	if f.move != 0 && (schedule == nil || !dueAt(schedule, due)) {
+		return Moved
+	}
 	if schedule == nil {
 		return Unmarked
 	}
@@ -274,6 +328,8 @@ type stretch struct {
 type walk struct {
 	f     *Filtered
 	views []view
+	home  view // of the job's zone, without day and at
+	broke bool // the work is spent
 }
 
 // view is a calendar's wall clock.
@@ -285,7 +341,7 @@ type view struct {
 }
 
 func (f *Filtered) walk() walk {
-	w := walk{f, make([]view, len(f.calendars))}
+	w := walk{f: f, views: make([]view, len(f.calendars)), home: view{since: math.MaxInt64}}
 	for i := range w.views {
 		w.views[i].since = math.MaxInt64
 	}
@@ -311,6 +367,26 @@ func (v *view) instant(day int64, minute int) int64 {
 // at returns the stretch that contains an instant. The stretch may end before anything changes,
 // because finding its real end can be expensive. Then the next stretch is of the same kind.
 func (w *walk) at(micro int64) stretch {
+	s := w.open(micro)
+	if w.f.weeks == nil {
+		return s
+	}
+
+	t := floorSeconds(micro)
+	home := w.homeAt(t)
+	day, _ := splitCivil(t + home.offset)
+	kept, until := w.f.weeks.at(day)
+	end := min(until*secondsPerDay-home.offset, home.end) * 1_000_000
+	if !kept {
+		return stretch{end: end}
+	}
+
+	s.end = min(s.end, end)
+	return s
+}
+
+// open is at without the weeks.
+func (w *walk) open(micro int64) stretch {
 	t := floorSeconds(micro)
 	s := stretch{end: latest + secondsPerDay, open: true}
 	shut := t // the end of the current dated exclusion

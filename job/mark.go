@@ -11,6 +11,7 @@ const (
 	Gap      Mark = "gap"    // replaces civil times that the clock skips just before it
 	Repeat   Mark = "repeat" // the clock shows its civil time twice
 	Makeup   Mark = "makeup" // a calendar counts the day as another day of the week
+	Moved    Mark = "moved"  // a calendar closes the day of the due time, which moved here
 )
 
 // Mark returns the effect of a gap or a repeat on a due time of c. For any other instant the result

@@ -46,6 +46,8 @@ type Spec struct {
 	MaxFires  int64      `json:"max_fires,omitempty"` // number of due times from Start on
 	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a fixed part of it, see shift
 	Calendars []string   `json:"calendars,omitempty"` // names; all must be open at the due time before jitter shifts it
+	OnClosed  OnClosed   `json:"on_closed,omitempty"` // what becomes of due times on days that a calendar closes; "": skip
+	Weeks     *Weeks     `json:"weeks,omitempty"`     // keeps some weeks of the cron expressions; nil: all
 
 	Command  string   `json:"command,omitempty"`  // bash runs it
 	HTTP     *HTTP    `json:"http,omitempty"`     // or a request to send
@@ -114,6 +116,10 @@ func (s *Spec) Defaults(now time.Time) {
 
 	if s.Timezone == "" && (s.Schedule != "" || len(s.Schedules) > 0) {
 		s.Timezone = "UTC"
+	}
+
+	if s.OnClosed == ClosedSkip && len(s.Calendars) > 0 {
+		s.OnClosed = "" // one form for one meaning
 	}
 
 	s.Timezone = canonicalZone(s.Timezone)
@@ -212,6 +218,8 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 	}
 
 	s.checkBounds(&p)
+	s.checkOnClosed(&p)
+	s.checkWeeks(&p)
 	if p != nil {
 		return nil, p
 	}
@@ -221,13 +229,14 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		return nil, p
 	}
 
-	if len(s.Calendars) > 0 {
+	if len(s.Calendars) > 0 || s.Weeks != nil {
 		if base = s.filter(&p, base, zone, calendars); p != nil {
 			return nil, p
 		}
 	}
 
-	if s.End != nil || s.MaxFires > 0 || s.Start != nil && s.Every == 0 {
+	// A due time of an interval may move before the start.
+	if s.End != nil || s.MaxFires > 0 || s.Start != nil && (s.Every == 0 || s.OnClosed == ClosedPrevious) {
 		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires, counted: newTally()}
 		if s.Start != nil {
 			b.First = *s.Start

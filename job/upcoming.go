@@ -53,6 +53,9 @@ func (c *Coming) Next() (due ComingDue, ok bool) {
 // Mark says how a clock change or a calendar affects the due time.
 func (d *ComingDue) Mark() Mark { return markOf(d.schedule, d.Due) }
 
+// MovedFrom returns the time from which the due time moved, or nil.
+func (d *ComingDue) MovedFrom() *time.Time { return MovedFrom(d.schedule, d.Due) }
+
 type comingRows []ComingDue
 
 func (r comingRows) Len() int { return len(r) }
@@ -160,7 +163,7 @@ func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	plain := Spec{
 		Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
-		Calendars: s.Calendars, Start: s.Start, End: s.End, MaxFires: s.MaxFires,
+		Calendars: s.Calendars, OnClosed: s.OnClosed, Weeks: s.Weeks, Start: s.Start, End: s.End, MaxFires: s.MaxFires,
 	}
 	if s.Every != 0 || s.At != nil { // each job begins at its own time, and is quick to read
 		k := compiled(&plain, calendars)

@@ -63,6 +63,8 @@ type scheduleWords struct {
 	fires     int64
 	jitter    time.Duration
 	calendars []string
+	onClosed  OnClosed
+	weeks     *Weeks // of crons; nil: all
 }
 
 func (s *Spec) inWords() (*scheduleWords, bool) {
@@ -77,7 +79,7 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 
 	w := &scheduleWords{
 		every: time.Duration(s.Every), zone: zone, fires: s.MaxFires, jitter: time.Duration(s.Jitter),
-		calendars: s.Calendars,
+		calendars: s.Calendars, onClosed: s.OnClosed, weeks: s.Weeks,
 	}
 	for _, set := range []struct {
 		from *time.Time

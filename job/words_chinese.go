@@ -26,6 +26,9 @@ func (c chinese) schedule(w *scheduleWords) string {
 			said[i] = c.cron(cron)
 		}
 		parts = append(parts, strings.Join(said, "，以及")+"（"+w.zone.String()+"）")
+		if w.weeks != nil {
+			parts = append(parts, fmt.Sprintf("自 %s 所在周起，每 %d 周一次", w.weeks.From, w.weeks.Every))
+		}
 		if !w.start.IsZero() {
 			parts = append(parts, "自 "+c.instant(w.start)+" 起")
 		}
@@ -48,7 +51,14 @@ func (c chinese) schedule(w *scheduleWords) string {
 		if len(quoted) > 1 {
 			all = "都"
 		}
-		parts = append(parts, "仅在日历"+c.list(quoted)+all+"开放时")
+		switch w.onClosed {
+		case ClosedNext:
+			parts = append(parts, "遇休息日顺延到日历"+c.list(quoted)+all+"开放的下一天")
+		case ClosedPrevious:
+			parts = append(parts, "遇休息日提前到日历"+c.list(quoted)+all+"开放的前一天")
+		default:
+			parts = append(parts, "仅在日历"+c.list(quoted)+all+"开放时")
+		}
 	}
 
 	if w.jitter != 0 {

@@ -26,6 +26,9 @@ func (e english) schedule(w *scheduleWords) string {
 			said[i] = e.cron(c)
 		}
 		parts = append(parts, strings.Join(said, ", and ")+", "+w.zone.String())
+		if w.weeks != nil {
+			parts = append(parts, e.weeks(w.weeks))
+		}
 		if !w.start.IsZero() {
 			parts = append(parts, "from "+e.instant(w.start)+" on")
 		}
@@ -42,16 +45,8 @@ func (e english) schedule(w *scheduleWords) string {
 		parts = append(parts, fmt.Sprintf("%d times in total", w.fires))
 	}
 
-	switch names := w.calendars; len(names) {
-	case 0:
-	case 1:
-		parts = append(parts, "where the calendar "+strconv.Quote(names[0])+" is open")
-	default:
-		quoted := make([]string, len(names))
-		for i, name := range names {
-			quoted[i] = strconv.Quote(name)
-		}
-		parts = append(parts, "where the calendars "+e.list(quoted)+" are open")
+	if len(w.calendars) > 0 {
+		parts = append(parts, e.calendars(w.calendars, w.onClosed))
 	}
 
 	if w.jitter != 0 {
@@ -59,6 +54,34 @@ func (e english) schedule(w *scheduleWords) string {
 	}
 
 	return strings.Join(parts, "; ")
+}
+
+func (e english) calendars(names []string, closed OnClosed) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+
+	noun, are := "calendar ", " is open"
+	if len(names) > 1 {
+		noun, are = "calendars ", " are open"
+	}
+
+	if closed.direction() != 0 {
+		return fmt.Sprintf("moved to the %s open day of the %s%s", closed, noun, e.list(quoted))
+	}
+	return "where the " + noun + e.list(quoted) + are
+}
+
+func (e english) weeks(w *Weeks) string {
+	every := "every week"
+	switch {
+	case w.Every == 2:
+		every = "every second week"
+	case w.Every > 2:
+		every = fmt.Sprintf("every %s week", ordinal(w.Every))
+	}
+	return every + " from that of " + w.From + " on"
 }
 
 func (e english) cron(c *cronWords) string {

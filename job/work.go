@@ -108,6 +108,14 @@ func (s worked) Last(from, to time.Time) (time.Time, bool) {
 // Mark returns the mark of the schedule.
 func (s worked) Mark(due time.Time) Mark { return markOf(s.Schedule, due) }
 
+// MovedFrom returns the time from which a due time moved.
+func (s worked) MovedFrom(due time.Time) (from time.Time, ok bool) {
+	if m, is := s.Schedule.(Mover); is {
+		return m.MovedFrom(due)
+	}
+	return from, false
+}
+
 func (w *Work) on(s Schedule) Schedule {
 	switch s := s.(type) {
 	case Shifted:

@@ -11,6 +11,8 @@ import (
 type DueTime struct {
 	Due  time.Time `json:"due" doc:"The due time, in the job's time zone."`
 	Mark job.Mark  `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
+	// MovedFrom is set if a calendar closes the day of the due time.
+	MovedFrom *time.Time `json:"moved_from,omitempty" doc:"The closed day from which it moved, by 'on_closed', and the time."`
 }
 
 // Preview is the preview of a schedule.
@@ -36,6 +38,8 @@ type UpcomingDue struct {
 	Due      time.Time `json:"due" doc:"The due time, in the job's time zone."`
 	Timezone string    `json:"timezone,omitempty" doc:"The job's time zone."`
 	Mark     job.Mark  `json:"mark,omitempty" doc:"Whether daylight saving or a calendar affects it."`
+
+	MovedFrom *time.Time `json:"moved_from,omitempty" doc:"The closed day from which it moved, by 'on_closed', and the time."`
 }
 
 // FrequentJobs are the jobs with more due times in the range than the request's limit.

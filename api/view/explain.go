@@ -39,6 +39,8 @@ type Wait struct {
 type Exclusion struct {
 	Name string `json:"name" doc:"Its name."`
 	Why  string `json:"why,omitempty" doc:"The note of the day, or the rule that excludes it."`
+
+	MovedTo *time.Time `json:"moved_to,omitempty" doc:"To when it moves instead, by 'on_closed'."`
 }
 
 // Outage is a time in which no node was alive, as far as it is known.

@@ -431,6 +431,8 @@ export interface Definition {
   max_fires?: number;
   jitter?: Duration;
   calendars?: string[];
+  on_closed?: string;
+  weeks?: Weeks;
   command?: string;
   http?: HTTPCall;
   handler?: string;
@@ -497,6 +499,7 @@ export type DoctorArea = 'mysql' | 'schema' | 'cluster' | 'machine' | 'jobs' | '
 export interface DueTime {
   due: string;
   mark?: Mark;
+  moved_from?: string;
 }
 
 export type Duration = string;
@@ -527,6 +530,7 @@ export interface Event {
 export interface Exclusion {
   name: string;
   why?: string;
+  moved_to?: string;
 }
 
 export interface Explanation {
@@ -719,6 +723,8 @@ export interface Job {
   max_fires?: number;
   jitter?: Duration;
   calendars?: string[];
+  on_closed?: string;
+  weeks?: Weeks;
   command?: string;
   http?: HTTPCall;
   handler?: string;
@@ -910,7 +916,7 @@ export interface LoginRow {
   current: boolean;
 }
 
-export type Mark = 'gap' | 'repeat' | 'makeup';
+export type Mark = 'gap' | 'repeat' | 'makeup' | 'moved';
 
 export interface Me {
   name: string;
@@ -1335,6 +1341,7 @@ export interface UpcomingDue {
   due: string;
   timezone?: string;
   mark?: Mark;
+  moved_from?: string;
 }
 
 export interface Version {
@@ -1368,4 +1375,9 @@ export interface Wait {
 export interface Ways {
   token: boolean;
   oidc?: string;
+}
+
+export interface Weeks {
+  every: number;
+  from: string;
 }

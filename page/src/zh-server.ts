@@ -39,7 +39,7 @@ export const problems: Record<string, [title: string, advice: string]> = {
 /** By the cause of an explanation. */
 export const causes: Record<string, string> = {
   succeeded: '它运行了，并且成功了。', failed: '它运行了，但失败了。', timed_out: '它运行了，因超时被停止。', killed: '它被终止了。', lost: '它所在的节点消失了，是否完成无人知道。', skipped: '这个计划时间被跳过。', missed: '这个计划时间被错过：没有节点能及时启动它。', superseded: '它被更新的一次取代。',
-  not_due: '按定义，这不是计划时间。', gap: '夏令时开始，时钟跳过了这个时刻；任务在跳过之后立即触发。', repeat: '夏令时结束，这个时刻出现两次；任务只在第一次触发。', calendar: '本来到期，但日历排除了它。', shifted: '任务有自己固定的抖动，因此稍后才到期。', before_start: '它早于定义的开始时间。', after_end: '它晚于定义的结束时间。', max_fires: '到那时任务已达到最大次数。',
+  not_due: '按定义，这不是计划时间。', gap: '夏令时开始，时钟跳过了这个时刻；任务在跳过之后立即触发。', repeat: '夏令时结束，这个时刻出现两次；任务只在第一次触发。', calendar: '本来到期，但日历排除了它。', weeks: '它所在的周不在任务保留的周之内。', shifted: '任务有自己固定的抖动，因此稍后才到期。', before_start: '它早于定义的开始时间。', after_end: '它晚于定义的结束时间。', max_fires: '到那时任务已达到最大次数。',
   ahead: '它还没有到，届时会启动。', paused: '任务、应用或集群当时已暂停。', overlap: '上一次运行还没有结束，按重叠策略没有启动。', group: '它的分组没有空闲槽位。', nothing_to_do: '它运行了，但无事可做。', handler_disabled: '它的 Go 函数已停用。', deadline: '等待太久，超过了启动期限。', cluster_down: '当时没有节点在工作。', waiting: '已到期，正在等待。', no_node: '没有可以运行它的节点。', app_limit: '应用已达到其上限之一。', executing: '已启动，正在执行。', definition_is_younger: '任务是之后才创建的，或当时的定义不同。', deleted: '任务在此之前已被删除。', error: '任务无法排期。', no_record: '没有相关记录：旧记录会被清理，或任务当时正被修改。',
 };
 

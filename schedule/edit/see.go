@@ -338,7 +338,8 @@ func sameDues(a, b *job.Spec) bool {
 	when := func(s *job.Spec) *job.Spec {
 		w := job.Spec{
 			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
-			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars, Selector: s.Selector,
+			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars,
+			OnClosed: s.OnClosed, Weeks: s.Weeks, Selector: s.Selector,
 		}
 		if s.Jitter != 0 {
 			w.App, w.Name = s.App, s.Name // the jitter is derived from the job's name

@@ -112,6 +112,11 @@ func draw(t *rapid.T, app string, groups, calendars []string) job.Spec {
 
 	if len(calendars) > 0 && some("calendars") {
 		s.Calendars = []string{rapid.SampledFrom(calendars).Draw(t, "calendar")}
+		s.OnClosed = job.OnClosed(one("on closed", "", "skip", "next", "previous"))
+	}
+
+	if s.Every == 0 && s.At == nil && some("weeks") {
+		s.Weeks = &job.Weeks{Every: number("weeks", 1, 9), From: "2079-01-05"}
 	}
 
 	drawWhat(t, &s, one, some, number, length)

@@ -5,7 +5,7 @@ import { t } from '../i18n';
 import { following, onNews, second } from '../live';
 import { Button, Card, Choice, closeDialog, copy, Dialog, Empty, Field, Head, Loading, Notice, ProblemBox, show, Until } from '../parts/basic';
 import { AppField, learnApps } from '../parts/apps';
-import { dueTimes, marks, type Ahead, type Due } from '../parts/dues';
+import { dueTimes, markText, type Ahead, type Due } from '../parts/dues';
 import { here, Link, setQuery, useOneOf } from '../router';
 import { clock, day, ms, stamp, weekday } from '../time';
 import type { NewToken } from '../types';
@@ -84,7 +84,7 @@ export function Upcoming() {
   );
 }
 
-const Mark = ({ due }: { due: Due }) => (due.mark ? <span class="tag warn">{t(marks[due.mark])}</span> : null);
+const Mark = ({ due }: { due: Due }) => (due.mark ? <span class="tag warn">{markText(due, due.timezone)}</span> : null);
 
 const DayList = ({ date, items }: { date: string; items: Due[] }) => (
   <Card title={<>{weekday(items[0].due)} {date} <span class="count">{items.length.toLocaleString()}</span></>}>

@@ -50,6 +50,7 @@ function Answer({ job: j, at, zone }: { job: Job; at: string; zone: string }) {
           <b>{inSpans(inZone(said, zone))}</b>{said !== e.answer && <p class="faint small" lang="en">{inSpans(inZone(e.answer, zone))}</p>}
           <div class="row">
             {e.calendar && <Link to={`/settings/calendars/${encodeURIComponent(e.calendar.name)}`}>{t('Calendar')}: {e.calendar.name}</Link>}
+            {e.calendar?.moved_to && <Button icon="right" work={() => step(e.calendar!.moved_to!)}>{t('Moved to {time}', { time: stamp(e.calendar.moved_to, zone) })}</Button>}
             {e.waiting?.group && <Link to={`/jobs?group=${encodeURIComponent(e.waiting.group)}`}>{t('Group')}: {e.waiting.group}</Link>}
             {(e.changed || e.created) && <Link to={`/jobs/${j.id}/versions`}>{t('Versions')}</Link>}
           </div>
