@@ -537,7 +537,7 @@ export interface Explanation {
   at: string;
   due_time?: string;
   due: boolean;
-  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'nothing_to_do' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
+  cause: 'not_due' | 'gap' | 'repeat' | 'calendar' | 'weeks' | 'shifted' | 'before_start' | 'after_end' | 'max_fires' | 'ahead' | 'paused' | 'overlap' | 'group' | 'nothing_to_do' | 'handler_disabled' | 'deadline' | 'cluster_down' | 'waiting' | 'no_node' | 'app_limit' | 'executing' | 'definition_is_younger' | 'deleted' | 'error' | 'no_record' | 'succeeded' | 'failed' | 'timed_out' | 'killed' | 'lost' | 'skipped' | 'missed' | 'superseded';
   answer: string;
   runs?: Run[];
   before?: DueTime;
