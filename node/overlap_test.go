@@ -359,7 +359,7 @@ func TestNothingToDo(t *testing.T) {
 	g := newGauge(100 * time.Millisecond)
 	g.outcome = func(execute.Attempt) job.Outcome { return job.Skipped }
 	n := c.start("one", func(cfg *node.Config) { cfg.Executor = g })
-	if _, err := n.Editor().PutGroup(t.Context(), "one", 1); err != nil {
+	if _, err := n.Editor().PutGroup(t.Context(), job.GroupSpec{Name: "one", Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 
