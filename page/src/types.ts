@@ -1139,8 +1139,9 @@ export interface Run {
   signal?: string;
   node: string;
   session: string;
-  trigger: 'schedule' | 'manual' | 'backfill';
+  trigger: 'schedule' | 'manual' | 'backfill' | 'after';
   request?: string;
+  upstream?: Upstream;
   output_bytes: number;
   output_truncated: boolean;
   output_removed?: boolean;
@@ -1323,6 +1324,13 @@ export interface UpcomingDue {
   due: string;
   timezone?: string;
   mark?: Mark;
+}
+
+export interface Upstream {
+  job: string;
+  run: string;
+  outcome: Outcome;
+  scheduled: string;
 }
 
 export interface Version {

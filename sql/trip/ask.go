@@ -3,6 +3,7 @@ package trip
 import (
 	"slices"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -72,6 +73,28 @@ func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 		}
 		for id := range last {
 			out[id] = true
+		}
+	}
+
+	return out, nil
+}
+
+// GivenTo returns what runs were given. Most runs were given nothing, and are missing.
+func GivenTo(r sql.Reader, runs []int64) (map[int64]*job.Given, error) {
+	out := map[int64]*job.Given{}
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		var given string
+		err = rows.Scan(&id, &given)
+		out[id] = job.ParseGiven(given)
+		return id, err
+	}
+	for part := range slices.Chunk(runs, atOnce) {
+		query := `
+			SELECT id, given
+			FROM run FORCE INDEX (PRIMARY)
+			WHERE given IS NOT NULL AND id IN ` + list(slices.Values(part))
+		if _, err := sql.Select(r, "read what runs were given", scan, query); err != nil {
+			return nil, err
 		}
 	}
 

@@ -293,6 +293,13 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		return nil
 	}
 
+	// Nearly all runs were given nothing, and then the column is left out.
+	given := slices.ContainsFunc(runs, func(run Run) bool { return run.Given != nil })
+	var texts []any
+	if given {
+		columns += ", given"
+	}
+
 	r := valueRows(len(runs))
 	for i := range runs {
 		run := &runs[i]
@@ -313,6 +320,10 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		if further != nil {
 			further(r, run)
 		}
+		if given {
+			r.word("NULLIF(?, '')")
+			texts = append(texts, run.Given.Text())
+		}
 		r.end()
 	}
 
@@ -320,7 +331,7 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim,
 			due_now, hash` + columns + `)
 		VALUES `
-	_, err := tx.Exec("insert runs", query+r.values())
+	_, err := tx.Exec("insert runs", query+r.values(), texts...)
 	if owner != NoOwner {
 		tx.Claimed(int64(len(runs)))
 	}

@@ -67,8 +67,10 @@ func InsertAgain(tx *sql.Tx, attempts []Again) error {
 	}
 
 	const query = `
-		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash)
-		SELECT n.id, r.job_id, r.app_id, r.version, r.due, r.kind, r.request, r.attempt + 1, 'idle', 0, 0, n.at, r.hash
+		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now,
+			hash, given)
+		SELECT n.id, r.job_id, r.app_id, r.version, r.due, r.kind, r.request, r.attempt + 1, 'idle', 0, 0, n.at,
+			r.hash, r.given
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (
 			after BIGINT PATH '$[0]', id BIGINT PATH '$[1]', at BIGINT PATH '$[2]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.after

@@ -26,6 +26,7 @@ const (
 	Schedule = job.FromSchedule
 	Manual   = job.Manual
 	Backfill = job.FromBackfill
+	After    = job.FromUpstream
 )
 
 // Owner is the number of the session that holds a run, or one of the fixed owners. The owner of an
@@ -52,8 +53,9 @@ type Run struct {
 	AppID   int32
 	Version int32 // the version of the definition that gave the due time
 	Kind    Kind
-	Request int64
+	Request int64 // see run.request
 	Attempt int
+	Given   *job.Given // nil: nothing
 	Due     job.Micros
 	DueNow  job.Micros // when it should start: Due, or later; of a waiting run: its place in the line
 	Hash    int
