@@ -13,6 +13,7 @@ type Upstream struct {
 	Job       string  `json:"job"`       // the full name of its job
 	Run       int64   `json:"run"`       // its id
 	Outcome   Outcome `json:"outcome"`   // how it ended
+	Head      int64   `json:"head"`      // the job in which the chain of runs began
 	Scheduled Micros  `json:"scheduled"` // the due time of the first run of the chain
 }
 

@@ -48,6 +48,7 @@ type jobScene struct {
 	allowance *allowance            // of its app; nil: the app has no limits
 
 	backfills map[int64]trip.BackfillState // by id
+	arrivals  []trip.Arrival               // of a job that follows several jobs, the earliest end first
 }
 
 // groupScene is the part of the scene for one group.
@@ -68,6 +69,9 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 		return nil, err
 	}
 	if err := s.readBackfills(tx, runs); err != nil {
+		return nil, err
+	}
+	if err := s.readArrivals(tx, runs); err != nil {
 		return nil, err
 	}
 	if err := s.readTurns(tx); err != nil {
