@@ -184,7 +184,15 @@ func jobRemove(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	many.flags(cmd)
+	force := cmd.Flags().Bool("force", false, "delete jobs even if other jobs follow them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var query url.Values
+		if *force {
+			query = url.Values{"force": {"true"}}
+		}
+		if *force && len(args) == 0 {
+			return usageError("--force needs the names of the jobs")
+		}
 		if is, err := many.selected(cmd.Context(), r, struct{}{}); is {
 			return err
 		}
@@ -197,7 +205,7 @@ func jobRemove(c *console) *cobra.Command {
 			if !many.yes && !c.confirm("Delete %s (id %s) at %s?", plain(j.fullName()), j.ID, r.server) {
 				return &exitError{code: exitFailed, err: fmt.Errorf("%s was not deleted", plain(j.fullName()))}
 			}
-			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), query, nil); err != nil {
 				return err
 			}
 

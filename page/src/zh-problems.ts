@@ -35,9 +35,11 @@ export const sentences: Record<string, string> = {
   no_calendar: '没有可读取的日历“$1”',
   no_secret: '没有密钥“$1”可供应用“$2”的任务使用',
   no_secret_of_all: '没有所有应用共用的密钥“$1”',
+  no_upstream: '没有可以跟随的任务“$1”', follows_itself: '任务会跟随自己：$1',
+  no_due_times: '没有自己的计划时间，因为它在其他运行结束后触发；请手动运行，或重跑它的某次运行',
   no_channel: '没有告警渠道“$1”',
 
-  not_one_schedule: '“何时”须且只须填写一种：schedule、schedules、every 或 at（现有 $1 种）',
+  not_one_schedule: '“何时”须且只须填写一种：schedule、schedules、every、at、delay 或 after（现有 $1 种）',
   every_too_short: '间隔 $1 短于 $2',
   every_too_fine: '间隔 $1 不是整数微秒',
   every_first_year: '间隔 $1：第一次到期 $2 不在 1 年至 9999 年之间',

@@ -2,6 +2,7 @@ package trip
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"go-crontab/job"
@@ -249,7 +250,7 @@ func MoveDelayed(tx *sql.Tx, ends []Delayed) error {
 		return nil
 	}
 
-	latest, err := LastScheduled(tx, slices.Sorted(maps.Keys(byJob)))
+	latest, err := LastScheduled(tx, slices.Sorted(maps.Keys(byJob)), math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -275,8 +276,9 @@ func MoveDelayed(tx *sql.Tx, ends []Delayed) error {
 	return err
 }
 
-// LastScheduled returns, by job, the run of the schedule that is due last, in its last attempt.
-func LastScheduled(r sql.Reader, jobs []int64) (map[int64]Ahead, error) {
+// LastScheduled returns, by job, the run of the schedule that is due last up to an instant, or has
+// begun, in its last attempt.
+func LastScheduled(r sql.Reader, jobs []int64, upto job.Micros) (map[int64]Ahead, error) {
 	out := map[int64]Ahead{}
 	if len(jobs) == 0 {
 		return out, nil
@@ -286,12 +288,12 @@ func LastScheduled(r sql.Reader, jobs []int64) (map[int64]Ahead, error) {
 		SELECT COALESCE((
 			SELECT l.id
 			FROM run l FORCE INDEX (attempt)
-			WHERE l.job_id = j.id AND l.request = 0
+			WHERE l.job_id = j.id AND l.due <= GREATEST(?, j.begun_to) AND l.request = 0
 			ORDER BY l.due DESC, l.request DESC, l.attempt DESC
 			LIMIT 1), 0)
 		FROM job j FORCE INDEX (PRIMARY)
 		WHERE j.id IN ` + list(slices.Values(jobs))
-	runs, err := sql.Select(r, "find the last runs of schedules", scanID, last)
+	runs, err := sql.Select(r, "find the last runs of schedules", scanID, last, int64(upto))
 	if err != nil || len(runs) == 0 {
 		return out, err
 	}
