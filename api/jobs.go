@@ -189,6 +189,9 @@ func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j read.Job) err
 	if err != nil {
 		return err
 	}
+	if views[0].Followers, err = s.followersOf(r.Context(), j.ID); err != nil {
+		return err
+	}
 	return showTagged(w, r, tagOfJob(&j), views[0])
 }
 

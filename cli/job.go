@@ -139,6 +139,9 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 
 			err = r.object(c, raw, j.fullName(), func() error {
 				c.printf("%s %s%s\n", done, plain(j.fullName()), nextDue(&j, c.now()))
+				if verb == "pause" && len(j.Followers) > 0 {
+					c.notef("it holds up the jobs that follow it: %s\n", plain(strings.Join(j.Followers, ", ")))
+				}
 				return nil
 			})
 			if err != nil {
@@ -167,6 +170,8 @@ func nextDue(j *jobView, now time.Time) string {
 		return ", no scheduled runs until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
 		return ", no scheduled runs until it is resumed"
+	case j.After != nil:
+		return ", due after " + plain(strings.Join(j.After.Jobs, ", "))
 	case j.Status == "finished":
 		return ", no due times left"
 	}

@@ -108,6 +108,7 @@ func jobCard(j *jobView, now time.Time) card {
 	}
 
 	d.add("schedule", scheduleInFull(j, now.Location()))
+	d.add("followers", strings.Join(j.Followers, ", "))
 	d.add("next due", both(j.NextDue, now))
 	d.add("last due", both(j.LastDue, now))
 	waitingCard(&d, j.Waiting, now)

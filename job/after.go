@@ -150,7 +150,7 @@ func (s *Spec) checkUnscheduled(p *Problems) {
 	}{
 		{"start", s.Start != nil && s.After != nil},
 		{"end", s.End != nil && s.After != nil},
-		{"timezone", s.Timezone != "" && s.After != nil},
+		{"timezone", s.Timezone != ""},
 		{"max_fires", s.MaxFires != 0},
 		{"jitter", s.Jitter != 0},
 		{"calendars", len(s.Calendars) > 0},

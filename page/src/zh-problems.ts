@@ -102,7 +102,7 @@ export const sentences: Record<string, string> = {
   secret_blank: '只有空白',
   too_many_secrets: '这是任务的第 $1 个密钥，最多 $2 个',
   not_a_whole_secret: '必须是 {{secret.NAME}}：否则能看到渠道的人都会看到它；用 go-crontab secret set NAME 保存',
-  placeholder_unknown: '含有未知的占位符 {{$1}}；可用的有 {{due}}、{{attempt}}、{{launch}}、{{job}} 和 {{app}}',
+  placeholder_unknown: '含有未知的占位符 {{$1}}；可用的有 {{due}}、{{scheduled}}、{{attempt}}、{{launch}}、{{job}}、{{app}}、{{upstream_run}} 和 {{upstream_outcome}}',
   placeholder_open: '有 {{ 而没有 }}；如果不是占位符，请写 {{{{',
   placeholders_long: '填入占位符之后超过 $1 字节',
 

@@ -12,7 +12,7 @@ import (
 	"go-crontab/test/ledger"
 )
 
-// A link is a run of the chains of F56.
+// A link is a run of the chains of F57.
 type link struct {
 	id, due, request      int64
 	job, outcome          string
@@ -21,13 +21,13 @@ type link struct {
 	given                 *job.Given
 }
 
-// TestF56Chains breaks a cluster whose jobs follow each other. Each success of an upstream job has one
+// TestF57Chains breaks a cluster whose jobs follow each other. Each success of an upstream job has one
 // run of each follower, each complete wave has one run of the job that gathers it, and the chain of a
 // job with a delay neither ends nor overlaps.
-func TestF56Chains(t *testing.T) {
+func TestF57Chains(t *testing.T) {
 	t.Parallel()
 
-	r := scenario(t, "F56", "kill -9 of nodes and of MySQL, and pauses, while jobs follow each other")
+	r := scenario(t, "F57", "kill -9 of nodes and of MySQL, and pauses, while jobs follow each other")
 	c := newServer(r, privatedb.Options{})
 	c.start(3)
 	l := c.load()
