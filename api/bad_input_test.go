@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		"a field of another case": post(`{"Name": "x", "command": "true", "schedule": "@daily"}`, 422,
 			"invalid", "Name", "did you mean name?"),
 		"a field like none": post(good(`, "xyzzy": 1`), 422, "invalid", "xyzzy",
-			"the known fields are app, at, calendars, command"),
+			"the known fields are after, app, at, calendars, command"),
 		"a field twice": post(good(`, "name": "y"`), 422, "invalid", "name", "twice"),
 		"deep nesting": post(good(`, "x": `+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)),
 			422, "invalid", "", "nested"),
