@@ -27,7 +27,7 @@ CREATE TABLE arrival (
   PRIMARY KEY (job_id, run_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-INSERT INTO locks (id, name) VALUES (1, 'after');
+INSERT IGNORE INTO locks (id, name) VALUES (1, 'after');
 
 ALTER TABLE grp
   ADD COLUMN rate   INT NOT NULL DEFAULT 0    COMMENT 'most starts within a period; 0: no limit',
