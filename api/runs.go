@@ -41,11 +41,21 @@ func viewOfRun(r *read.Run) *view.Run {
 	if !r.Executing {
 		v.State, v.Outcome = ended, r.Outcome
 	}
-	if r.Request != 0 {
+	if r.Request > 0 { // a negative one is the run that it follows
 		v.Request = strconv.FormatInt(r.Request, 10)
 	}
 
+	v.Upstream = upstreamView(r.Given)
 	return v
+}
+
+// upstreamView shows the run that a run follows; nil: none.
+func upstreamView(g *job.Given) *view.Upstream {
+	if g == nil || g.Upstream == nil {
+		return nil
+	}
+	u := g.Upstream
+	return &view.Upstream{Job: u.Job, Run: job.RunID(u.Run), Outcome: u.Outcome, Scheduled: u.Scheduled.Time()}
 }
 
 // httpView shows the response to the request of a run; nil: it is not known.

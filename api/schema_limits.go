@@ -89,6 +89,10 @@ var limits = map[reflect.Type]map[string]limit{
 	of[secretBody](): {
 		"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName),
 	},
+	of[job.After](): {
+		"jobs": items(job.MaxUpstreams), "on": oneOf(job.OnSuccess, job.OnFailure, job.OnEnd),
+		"match": oneOf(job.MatchAll, job.MatchAny),
+	},
 	of[job.Misfire]():    {"max_count": fromTo(1, job.MaxMaxCount)},
 	of[job.Retry]():      {"attempts": fromTo(1, job.MaxAttempts)},
 	of[job.Keep]():       {"runs": fromTo(1, job.MostKept)},

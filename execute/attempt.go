@@ -25,7 +25,8 @@ type Attempt struct {
 	// request has it only if it names the placeholder.
 	LastSuccess time.Time
 
-	Began time.Time // by MySQL's clock
+	Given *job.Given // what the run was given; nil: nothing
+	Began time.Time  // by MySQL's clock
 
 	Command string    // for a command: one argument of bash, never a template
 	HTTP    *job.HTTP // for a request

@@ -123,7 +123,7 @@ func TestACommandSeesOnlyWhatItWasGiven(t *testing.T) {
 		t.Fatalf("got %q, want %q and %q", got, want, s.cfg.Dir)
 	}
 	allowed := append([]string{"SHELL", "REGION", "GOCRONTAB_JOB", "GOCRONTAB_APP", "GOCRONTAB_DUE",
-		"GOCRONTAB_LAST_SUCCESS", "GOCRONTAB_ATTEMPT",
+		"GOCRONTAB_SCHEDULED", "GOCRONTAB_LAST_SUCCESS", "GOCRONTAB_ATTEMPT",
 		"GOCRONTAB_LAUNCH", "GOCRONTAB_SEAT"}, inherited...)
 	for name := range strings.FieldsSeq(lines[2]) {
 		if !bytes.Contains([]byte(" "+strings.Join(allowed, " ")+" "), []byte(" "+name+" ")) {

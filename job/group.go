@@ -55,6 +55,12 @@ type Name struct{ App, Name string }
 
 func (n Name) String() string { return n.App + "/" + n.Name }
 
+// ParseName parses the output of String.
+func ParseName(s string) (n Name, ok bool) {
+	n.App, n.Name, ok = strings.Cut(s, "/")
+	return n, ok
+}
+
 // InUse is the error of deleting an object that jobs refer to.
 type InUse struct {
 	Kind, Name string

@@ -61,6 +61,14 @@ func VersionOf(ctx context.Context) int64 {
 	return v
 }
 
+type forceKey struct{}
+
+// WithForce returns a context whose changes delete jobs even if other jobs follow them.
+func WithForce(ctx context.Context) context.Context { return context.WithValue(ctx, forceKey{}, true) }
+
+// Forced reports whether a context is from WithForce.
+func Forced(ctx context.Context) bool { forced, _ := ctx.Value(forceKey{}).(bool); return forced }
+
 type preconditionKey struct{}
 
 // WithPrecondition returns a context with a condition for writes of objects by name. The write

@@ -48,7 +48,7 @@ func (s *Spec) Orders() bool {
 
 // Awaited reports whether other runs may wait for the end of the job's runs of a kind.
 func (s *Spec) Awaited(kind RunKind) bool {
-	return kind != FromSchedule || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
+	return kind != FromSchedule || s.Delay != 0 || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
 }
 
 func (s *Spec) overlapDefaults() {

@@ -44,6 +44,12 @@ const (
 	ReasonOutputCut ReasonCode = "output_cut"
 )
 
+// The job follows others.
+const (
+	// An edit of the job has removed the job that it followed.
+	ReasonNotFollowed ReasonCode = "not_followed"
+)
+
 // Why a request did not succeed.
 const (
 	// The status of the answer is not an expected one.

@@ -32,6 +32,7 @@ const (
 	FromSchedule RunKind = "schedule"
 	Manual       RunKind = "manual"   // requested by a user
 	FromBackfill RunKind = "backfill" // requested by a user, for a range of due times
+	FromUpstream RunKind = "after"    // the end of another job's run made it due
 )
 
 // Launch identifies one start of a run: the run and its claim count. It is the fencing token of
@@ -164,6 +165,7 @@ type Run struct {
 	Kind     RunKind
 	Request  int64 // the request that made it; zero: the schedule
 	Attempt  int
+	Given    *Given // nil: nothing
 	Final    bool
 	Started  Micros // zero when never started
 	Ended    Micros

@@ -40,6 +40,8 @@ type Spec struct {
 	Schedules []string   `json:"schedules,omitempty"` // or several cron expressions: due whenever any is due
 	Every     Duration   `json:"every,omitempty"`     // or a fixed interval
 	At        *time.Time `json:"at,omitempty"`        // or a single instant
+	Delay     Duration   `json:"delay,omitempty"`     // or a pause between the end of a run and the next due time
+	After     *After     `json:"after,omitempty"`     // or the ends of other jobs' runs
 	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
 	Start     *time.Time `json:"start,omitempty"`     // no due time before it; see Defaults
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
@@ -107,6 +109,9 @@ func Wrong(field string, s problem.Sentence, values ...any) Problems {
 // FullName returns the name of the job with its app.
 func (s *Spec) FullName() string { return s.App + "/" + s.Name }
 
+// JobName returns the name of the job with its app.
+func (s *Spec) JobName() Name { return Name{s.App, s.Name} }
+
 // Defaults fills empty fields, so that a stored definition is complete. Start becomes the first due
 // time of Every, or the beginning of the count of MaxFires. now is MySQL's clock.
 func (s *Spec) Defaults(now time.Time) {
@@ -124,6 +129,7 @@ func (s *Spec) Defaults(now time.Time) {
 
 	s.Timezone = canonicalZone(s.Timezone)
 	s.httpDefaults()
+	s.afterDefaults()
 	s.overlapDefaults()
 	s.misfireDefaults()
 	s.placementDefaults()
@@ -166,6 +172,7 @@ func (s *Spec) Validate() error {
 
 	s.validateOptions(&p)
 	s.validateSecrets(&p)
+	s.validateAfter(&p)
 	s.validateOverlap(&p)
 	s.Misfire.validate(&p)
 	s.validatePlacement(&p)
@@ -201,7 +208,9 @@ func (s *Spec) Validate() error {
 func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 	var p Problems
 	given := 0
-	for _, set := range []bool{s.Schedule != "", len(s.Schedules) > 0, s.Every != 0, s.At != nil} {
+	for _, set := range []bool{
+		s.Schedule != "", len(s.Schedules) > 0, s.Every != 0, s.At != nil, s.Delay != 0, s.After != nil,
+	} {
 		if set {
 			given++
 		}
@@ -220,6 +229,9 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 	s.checkBounds(&p)
 	s.checkOnClosed(&p)
 	s.checkWeeks(&p)
+	if s.unscheduled() {
+		s.checkUnscheduled(&p)
+	}
 	if p != nil {
 		return nil, p
 	}
@@ -325,9 +337,12 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 		}
 
 		return e
-	default:
+	case s.At != nil:
 		return NewAt(*s.At)
+	case s.Start != nil: // the first due time of a delay
+		return NewAt(*s.Start)
 	}
+	return At{} // never due by itself
 }
 
 // shift is the job's fixed part of its jitter, in whole milliseconds. It is a hash of the app and

@@ -7,6 +7,7 @@ type Started struct {
 	Kind    RunKind
 	Request int64 // the request that made it; zero: the schedule
 	Attempt int
+	Given   *Given // nil: nothing
 	Due     Micros // the scheduled time
 	DueNow  Micros // when to start it: Due, or later
 	Spec    *Spec  // its definition; read-only

@@ -162,10 +162,11 @@ func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 // is too much work.
 func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 	plain := Spec{
-		Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
-		Calendars: s.Calendars, OnClosed: s.OnClosed, Weeks: s.Weeks, Start: s.Start, End: s.End, MaxFires: s.MaxFires,
+		Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Delay: s.Delay, After: s.After,
+		Timezone: s.Timezone, Calendars: s.Calendars, OnClosed: s.OnClosed, Weeks: s.Weeks,
+		Start: s.Start, End: s.End, MaxFires: s.MaxFires,
 	}
-	if s.Every != 0 || s.At != nil { // each job begins at its own time, and is quick to read
+	if s.Every != 0 || s.At != nil || s.unscheduled() { // each job begins at its own time, and is quick to read
 		k := compiled(&plain, calendars)
 		t.bound(k)
 		return k, true

@@ -18,7 +18,7 @@ func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	warn := func(s problem.Sentence, values ...any) { out = append(out, s.Of(values...)) }
 	due := Preview(s, now, warnAhead)
 	if len(due) == 0 {
-		if d.At == nil || d.At.After(now) { // a calendar may exclude it
+		if !d.unscheduled() && (d.At == nil || d.At.After(now)) { // a calendar may exclude it
 			warn(problem.NoDueTimeAhead)
 		}
 		return out

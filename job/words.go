@@ -51,14 +51,16 @@ func (s *Spec) Words(l Language) string {
 	return t.schedule(w)
 }
 
-// scheduleWords is the content of a description. One of crons, every and at is set.
+// scheduleWords is the content of a description. One of crons, every, at, delay and after is set.
 type scheduleWords struct {
 	crons []*cronWords
 	every time.Duration
 	at    time.Time
+	delay time.Duration
+	after *After
 
 	zone      *time.Location // of crons and of the instants
-	start     time.Time      // of every: the first due time
+	start     time.Time      // of every and delay: the first due time
 	end       time.Time
 	fires     int64
 	jitter    time.Duration
@@ -78,7 +80,8 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 	}
 
 	w := &scheduleWords{
-		every: time.Duration(s.Every), zone: zone, fires: s.MaxFires, jitter: time.Duration(s.Jitter),
+		every: time.Duration(s.Every), delay: time.Duration(s.Delay), after: s.After, zone: zone,
+		fires: s.MaxFires, jitter: time.Duration(s.Jitter),
 		calendars: s.Calendars, onClosed: s.OnClosed, weeks: s.Weeks,
 	}
 	for _, set := range []struct {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,6 +19,13 @@ func (c chinese) schedule(w *scheduleWords) string {
 		if !w.start.IsZero() {
 			parts = append(parts, "首次 "+c.instant(w.start))
 		}
+	case w.delay != 0:
+		parts = append(parts, "每次运行结束 "+c.duration(w.delay)+"后")
+		if !w.start.IsZero() {
+			parts = append(parts, "首次 "+c.instant(w.start))
+		}
+	case w.after != nil:
+		parts = append(parts, c.after(w.after))
 	case !w.at.IsZero():
 		parts = append(parts, "一次，"+c.instant(w.at))
 	default:
@@ -69,6 +77,14 @@ func (c chinese) schedule(w *scheduleWords) string {
 }
 
 // cron goes from the widest unit to the narrowest: year, month, days, times.
+func (c chinese) after(a *After) string {
+	did := cmp.Or(map[string]string{OnSuccess: "成功", OnFailure: "失败"}[a.On], "结束")
+	if a.Gathers() {
+		return fmt.Sprintf("%s 在 %s内都%s后", c.list(a.Jobs), c.duration(time.Duration(a.Within)), did)
+	}
+	return fmt.Sprintf("%s 每次运行%s后", strings.Join(a.Jobs, " 或 "), did)
+}
+
 func (c chinese) cron(w *cronWords) string {
 	s := ""
 	if w.years != nil {

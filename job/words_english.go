@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,6 +19,13 @@ func (e english) schedule(w *scheduleWords) string {
 		if !w.start.IsZero() {
 			parts = append(parts, "first at "+e.instant(w.start))
 		}
+	case w.delay != 0:
+		parts = append(parts, e.length(w.delay)+" after the end of each run")
+		if !w.start.IsZero() {
+			parts = append(parts, "first at "+e.instant(w.start))
+		}
+	case w.after != nil:
+		parts = append(parts, e.after(w.after))
 	case !w.at.IsZero():
 		parts = append(parts, "once, at "+e.instant(w.at))
 	default:
@@ -82,6 +90,16 @@ func (e english) weeks(w *Weeks) string {
 		every = fmt.Sprintf("every %s week", ordinal(w.Every))
 	}
 	return every + " from that of " + w.From + " on"
+}
+
+func (e english) after(a *After) string {
+	if a.Gathers() {
+		did := map[string]string{OnSuccess: "succeeded", OnFailure: "failed"}[a.On]
+		return fmt.Sprintf("each time runs of %s have all %s within %s", e.list(a.Jobs), cmp.Or(did, "ended"),
+			e.length(time.Duration(a.Within)))
+	}
+	does := map[string]string{OnSuccess: "succeeds", OnFailure: "fails"}[a.On]
+	return fmt.Sprintf("each time a run of %s %s", strings.Join(a.Jobs, " or "), cmp.Or(does, "ends"))
 }
 
 func (e english) cron(c *cronWords) string {
@@ -293,6 +311,15 @@ func (english) pace(seconds int) string {
 	}
 
 	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+// length is like duration, with the number of a single unit: "1 hour".
+func (e english) length(d time.Duration) string {
+	said := e.duration(d)
+	if said[0] < '0' || said[0] > '9' {
+		said = "1 " + said
+	}
+	return said
 }
 
 // duration returns a length of time, to the microsecond: "1 hour and 30 minutes".

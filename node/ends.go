@@ -7,6 +7,7 @@ import (
 
 	"go-crontab/job"
 	"go-crontab/result"
+	"go-crontab/schedule"
 	"go-crontab/session"
 	"go-crontab/sql/trip"
 )
@@ -113,10 +114,11 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 		r := recorders[e.Owner]
 		if r == nil {
 			r = result.New(result.Config{
-				Exclusion: n.exclusion,
-				Session:   endedSession{s, e.Owner},
-				Executing: noSet{},
-				Log:       n.log,
+				Exclusion:   n.exclusion,
+				Session:     endedSession{s, e.Owner},
+				Executing:   noSet{},
+				Definitions: schedule.Reader{Definitions: schedule.NewDefinitions(), DB: n.db},
+				Log:         n.log,
 			})
 			recorders[e.Owner] = r
 			n.track(r)

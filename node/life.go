@@ -111,6 +111,7 @@ func (l *life) newTrip(commands context.Context) {
 		Session:     s,
 		Executing:   running,
 		WakeOverdue: l.wake.overdue,
+		Definitions: schedule.Reader{Definitions: l.defs, DB: n.db},
 		Names:       l.defs.Name,
 		Log:         n.log,
 	})
@@ -204,6 +205,7 @@ func (l *life) newWatch() {
 		Lookout:     l.lookout,
 		Wake:        l.wake.reaper,
 		WakeOverdue: l.wake.overdue,
+		Definitions: schedule.Reader{Definitions: l.defs, DB: n.db},
 		Log:         n.log,
 	})
 

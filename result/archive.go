@@ -24,37 +24,38 @@ const ArchiveTimeout = time.Minute
 
 // archived is a record in the form that the archive command gets: a line of JSON.
 type archived struct {
-	ID         string  `json:"id"`
-	JobID      int64   `json:"job_id"`
-	App        string  `json:"app"`
-	Job        string  `json:"job"`
-	Due        string  `json:"due"`
-	Until      string  `json:"until,omitempty"` // only with count: the last due time of the record
-	Count      int64   `json:"count,omitempty"`
-	Kind       string  `json:"kind"`
-	Request    int64   `json:"request,omitempty"` // id of the request
-	Attempt    int     `json:"attempt"`
-	Final      bool    `json:"final"`
-	Outcome    string  `json:"outcome"`
-	ReasonCode string  `json:"reason_code,omitempty"`
-	Reason     string  `json:"reason,omitempty"`
-	ExitCode   *int    `json:"exit_code,omitempty"`
-	Signal     string  `json:"signal,omitempty"`
-	Started    string  `json:"started,omitempty"`
-	Ended      string  `json:"ended"`
-	LatenessMS float64 `json:"lateness_ms"`
-	Node       string  `json:"node,omitempty"`
-	Bytes      int64   `json:"output_bytes"`
-	Head       string  `json:"head,omitempty"`
-	HeadBase64 string  `json:"head_base64,omitempty"` // instead of head, if head is not UTF-8
-	Tail       string  `json:"tail,omitempty"`
-	TailBase64 string  `json:"tail_base64,omitempty"`
+	ID         string     `json:"id"`
+	JobID      int64      `json:"job_id"`
+	App        string     `json:"app"`
+	Job        string     `json:"job"`
+	Due        string     `json:"due"`
+	Until      string     `json:"until,omitempty"` // only with count: the last due time of the record
+	Count      int64      `json:"count,omitempty"`
+	Kind       string     `json:"kind"`
+	Request    int64      `json:"request,omitempty"` // id of the request
+	Given      *job.Given `json:"given,omitempty"`
+	Attempt    int        `json:"attempt"`
+	Final      bool       `json:"final"`
+	Outcome    string     `json:"outcome"`
+	ReasonCode string     `json:"reason_code,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+	ExitCode   *int       `json:"exit_code,omitempty"`
+	Signal     string     `json:"signal,omitempty"`
+	Started    string     `json:"started,omitempty"`
+	Ended      string     `json:"ended"`
+	LatenessMS float64    `json:"lateness_ms"`
+	Node       string     `json:"node,omitempty"`
+	Bytes      int64      `json:"output_bytes"`
+	Head       string     `json:"head,omitempty"`
+	HeadBase64 string     `json:"head_base64,omitempty"` // instead of head, if head is not UTF-8
+	Tail       string     `json:"tail,omitempty"`
+	TailBase64 string     `json:"tail_base64,omitempty"`
 }
 
 func archivedOf(r *read.Run) archived {
 	a := archived{
 		ID: job.RunID(r.ID), JobID: r.JobID, App: r.App, Job: r.Job,
-		Due: r.Due.String(), Kind: string(r.Kind), Request: r.Request, Attempt: r.Attempt, Final: r.Final,
+		Due: r.Due.String(), Kind: string(r.Kind), Request: max(0, r.Request), Given: r.Given, Attempt: r.Attempt, Final: r.Final,
 		Outcome: r.Outcome.String(), ReasonCode: string(r.Reason.Code), Reason: r.Reason.Text,
 		ExitCode: r.ExitCode, Signal: r.Signal,
 		Ended: r.Ended.String(), LatenessMS: float64(r.Lateness) / 1000, Node: r.Node, Bytes: r.Output.Bytes,

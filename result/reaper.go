@@ -33,6 +33,7 @@ type ReaperConfig struct {
 	Lookout     interface{ NothingHeld() bool } // reports that no session held runs a moment ago
 	Wake        loop.Wake                       // a session was buried
 	WakeOverdue loop.Wake                       // runs became idle
+	Definitions Definitions
 	Log         *slog.Logger
 }
 
@@ -173,7 +174,8 @@ func (r *Reaper) end(ctx context.Context, dead trip.Owner, node string, runs []t
 
 	f := &finisher{
 		exclusion: r.Exclusion, session: r.Session, owner: dead, wakeOverdue: r.WakeOverdue,
-		audit: func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
+		definitions: r.Definitions,
+		audit:       func(ends []trip.End) *job.Entry { return r.resetLine(node, ends) },
 	}
 
 	var written []trip.End

@@ -27,6 +27,7 @@ type Config struct {
 	Session     Session
 	Executing   Executing
 	WakeOverdue loop.Wake // waiting runs became idle
+	Definitions Definitions
 	Names       Names
 	Log         *slog.Logger
 }
@@ -214,7 +215,10 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 		others, err = ends, nil
 	}
 	if err == nil && len(others) > 0 {
-		f := &finisher{exclusion: r.Exclusion, session: r.Session, owner: r.Session.Number(), wakeOverdue: r.WakeOverdue}
+		f := &finisher{
+			exclusion: r.Exclusion, session: r.Session, owner: r.Session.Number(), wakeOverdue: r.WakeOverdue,
+			definitions: r.Definitions,
+		}
 		err = f.finish(ctx, others, func(done, left []trip.End) {
 			busy = len(left) > 0
 			r.settled(done, left)

@@ -1,7 +1,9 @@
 package result
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -16,13 +18,15 @@ import (
 // holds a slot or has a retry.
 type together struct {
 	ends    []trip.End
+	sequels *sequels
 	endings map[trip.Launch]trip.Ending // ends whose rows are still ours
 	groups  map[int32]*trip.Group       // all locked
+	jobs    map[int64]*trip.Job         // all locked
 	free    map[int64]bool              // jobs that we have locked, or that are gone
 
 	write []trip.End // the ends to write
 	busy  []trip.End // postponed ends: another transaction has locked their rows
-	woken int
+	woken int        // runs that became idle
 }
 
 // finisher writes ends that affect other runs, for its own session or for a dead one.
@@ -31,6 +35,7 @@ type finisher struct {
 	session     Session    // mints the ids of next attempts, and has the time
 	owner       trip.Owner // the owner of the ended runs
 	wakeOverdue loop.Wake  // runs became idle
+	definitions Definitions
 
 	audit func([]trip.End) *job.Entry // makes the audit line of written ends; may be nil
 }
@@ -41,7 +46,7 @@ type finisher struct {
 func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, busy []trip.End)) error {
 	var t *together
 	write := func(tx *sql.Tx) error {
-		t = &together{ends: ends}
+		t = &together{ends: ends, sequels: &sequels{definitions: f.definitions}}
 		if err := t.read(tx, f.owner); err != nil {
 			return err
 		}
@@ -53,20 +58,36 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 		return err
 	}
 
-	err := f.exclusion.Do(ctx, lock.Change{
-		Name: "finish together",
-		Rows: write,
-		// Runs that have ended are not ours any more, so nothing is written twice.
-		Settle: write,
-		// If we die before this, the ends are in the rows, and the next attempts and woken runs are
-		// idle.
-		Sets: func() { sets(t.done(), t.busy) },
-	})
+	do := func() error {
+		return f.exclusion.Do(ctx, lock.Change{
+			Name: "finish together",
+			Rows: write,
+			// Runs that have ended are not ours any more, so nothing is written twice.
+			Settle: func(tx *sql.Tx) error { _, err := f.learn(ctx, write(tx)); return err },
+			// If we die before this, the ends are in the rows, and the next attempts, woken runs and
+			// runs of followers are idle.
+			Sets: func() { sets(t.done(), t.busy) },
+		})
+	}
+	learned, err := f.learn(ctx, do())
+	if learned {
+		err = do() // if somebody edits such a job just now, the next try writes the ends
+	}
 	if err == nil && t.woken > 0 {
 		f.wakeOverdue.Up()
 	}
 
 	return err
+}
+
+// learn reads the definitions that a transaction lacked. They are not read and decoded inside it.
+func (f *finisher) learn(ctx context.Context, err error) (learned bool, _ error) {
+	unread := new(unreadJobs)
+	if !errors.As(err, &unread) {
+		return false, err
+	}
+	failed := f.definitions.Learn(ctx, unread.ids)
+	return failed == nil, cmp.Or(failed, err)
 }
 
 // done returns the ends that are not postponed.
@@ -114,7 +135,10 @@ func (t *together) read(tx *sql.Tx, session trip.Owner) error {
 			free = append(free, e.Launch)
 		}
 	}
-	return t.lockRuns(tx, session, free)
+	if err := t.lockRuns(tx, session, free); err != nil {
+		return err
+	}
+	return t.sequels.read(tx, t.endings, t.jobs)
 }
 
 // lockJobs locks jobs, and skips locked ones. A job that is gone needs no lock.
@@ -123,6 +147,7 @@ func (t *together) lockJobs(tx *sql.Tx, ids []int64) error {
 	if err != nil {
 		return err
 	}
+	t.jobs = locked
 	t.free = make(map[int64]bool, len(ids))
 	var missing []int64
 	for _, id := range ids {
@@ -195,6 +220,10 @@ func (t *together) writeRows(tx *sql.Tx, s Session, owner trip.Owner) error {
 	if err := t.giveBack(tx); err != nil {
 		return err
 	}
+	due, err := t.sequels.write(tx, s, t.write, t.endings)
+	if err != nil {
+		return err
+	}
 
 	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
 	for _, e := range t.endings {
@@ -207,7 +236,7 @@ func (t *together) writeRows(tx *sql.Tx, s Session, owner trip.Owner) error {
 		return err
 	}
 	byGroups, err := trip.WakeGroups(tx, slices.Collect(maps.Values(t.groups)), now)
-	t.woken = byJobs + byGroups
+	t.woken = byJobs + byGroups + due
 	return err
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -178,4 +179,29 @@ func (d *Definitions) current(r sql.Reader, runs []trip.Held) (map[int64]*Defini
 	}
 
 	return out, err
+}
+
+// Spec returns a version of a job's definition; nil if it cannot be used. known is false if the cache
+// does not have it.
+func (d *Definitions) Spec(jobID int64, number int32) (spec *job.Spec, known bool) {
+	found, known := d.Get(jobID, number)
+	if !known || found.Err != nil {
+		return nil, known
+	}
+	return found.Spec, true
+}
+
+// Reader reads definitions into a cache.
+type Reader struct {
+	*Definitions
+	DB *sql.DB
+}
+
+// Learn reads the current definitions of jobs into the cache.
+func (r Reader) Learn(ctx context.Context, jobs []int64) error {
+	read, err := trip.Definitions(r.DB.Reader(ctx), jobs)
+	for _, d := range read {
+		r.Put(d)
+	}
+	return err
 }

@@ -31,19 +31,17 @@ const maxRuns = 100
 // record.
 func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumption, now, horizon job.Micros) dueTimes {
 	var d dueTimes
-	if cursor == 0 {
+	switch {
+	case cursor == 0:
 		return d
+	case spec.Delay != 0:
+		return delayedDue(spec, cursor, resumed, now, horizon)
 	}
 
 	from := cursor
 	if last := max(now.Add(-spec.MissedAfter()), min(resumed.at, now)-1); from <= last {
 		d.misfired(spec, s, from, last, now)
-		if d.counted != nil && d.counted.first < resumed.at {
-			d.counted.outcome = job.Skipped
-			d.counted.reason = job.Reason{
-				Code: resumed.code, Text: fmt.Sprintf("the job was paused until %s", resumed.at),
-			}
-		}
+		d.resumedAt(resumed)
 		from = last + 1
 	}
 
@@ -72,17 +70,32 @@ func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Mi
 	}
 
 	if ok {
-		d.counted = &counted{
-			first: from, last: last, count: s.Count((from - 1).Time(), last.Time()),
-			outcome: job.Missed, reason: job.Reason{
-				Code: job.ReasonMisfire,
-				Text: fmt.Sprintf("no node could start it within %s of its due time", job.Duration(spec.MissedAfter())),
-			},
-		}
+		d.count(spec, from, last, s.Count((from-1).Time(), last.Time()))
 	}
 
 	for i := range late {
 		d.runs = append(d.runs, late[len(late)-1-i])
+	}
+}
+
+// count counts misfired due times.
+func (d *dueTimes) count(spec *job.Spec, first, last job.Micros, n int64) {
+	d.counted = &counted{
+		first: first, last: last, count: n,
+		outcome: job.Missed, reason: job.Reason{
+			Code: job.ReasonMisfire,
+			Text: fmt.Sprintf("no node could start it within %s of its due time", job.Duration(spec.MissedAfter())),
+		},
+	}
+}
+
+// resumedAt says of counted due times that they passed in a pause.
+func (d *dueTimes) resumedAt(resumed resumption) {
+	if d.counted != nil && d.counted.first < resumed.at {
+		d.counted.outcome = job.Skipped
+		d.counted.reason = job.Reason{
+			Code: resumed.code, Text: fmt.Sprintf("the job was paused until %s", resumed.at),
+		}
 	}
 }
 

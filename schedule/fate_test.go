@@ -12,9 +12,9 @@ import (
 func TestFates(t *testing.T) {
 	deadlock := faultproxy.Error(1213, "40001", "Deadlock found")
 	for name, rule := range map[string]faultproxy.Rule{
-		"a wait that is lost":                 {Match: faultproxy.CommitOf("SET awaited = 1"), Action: faultproxy.CutBefore()},
-		"a wait whose reply is lost":          {Match: faultproxy.CommitOf("SET awaited = 1"), Action: faultproxy.CutAfter()},
-		"a wait that is refused":              {Match: faultproxy.CommitOf("SET awaited = 1"), Action: deadlock},
+		"a wait that is lost":                 {Match: faultproxy.CommitOf("SET awaited = awaited"), Action: faultproxy.CutBefore()},
+		"a wait whose reply is lost":          {Match: faultproxy.CommitOf("SET awaited = awaited"), Action: faultproxy.CutAfter()},
+		"a wait that is refused":              {Match: faultproxy.CommitOf("SET awaited = awaited"), Action: deadlock},
 		"an end and a wake that are lost":     {Match: faultproxy.CommitOf("SET state = 'idle', owner = 0"), Action: faultproxy.CutBefore()},
 		"an end and a wake, reply lost":       {Match: faultproxy.CommitOf("SET state = 'idle', owner = 0"), Action: faultproxy.CutAfter()},
 		"an end and a wake that are refused":  {Match: faultproxy.CommitOf("SET state = 'idle', owner = 0"), Action: deadlock},

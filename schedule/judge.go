@@ -21,6 +21,7 @@ const (
 	hold                   // it stays prepared, and is looked at again
 	postpone               // it becomes idle, and is looked at again at an instant
 	release                // it becomes idle, for other nodes
+	drop                   // it is removed, because its job waits for further ends of other jobs
 	unread                 // it stays prepared until the definition of its job has been read
 	forget                 // another node has the run, or an edit has taken it back
 )
@@ -42,13 +43,14 @@ type verdict struct {
 	begins job.Micros // for start: when the run begins
 	gives  bool       // it gives back the slot that it holds
 
-	place      job.Micros  // for wait: a number that says which line, and which place in it
-	turn       int64       // for start and wait: the run that has the turn afterwards
-	replaces   bool        // for wait: the run with the turn must be killed
-	supersedes []trip.Held // runs that have not begun and never will, because this run replaces them
-	alone      bool        // for start: the job is no longer crowded
-	behind     bool        // for hold: an earlier due time of the job has not begun
-	passes     bool        // the run had the turn or a slot and does not use it, so the next run must be woken
+	place      job.Micros     // for wait: a number that says which line, and which place in it
+	turn       int64          // for start and wait: the run that has the turn afterwards
+	replaces   bool           // for wait: the run with the turn must be killed
+	supersedes []trip.Held    // runs that have not begun and never will, because this run replaces them
+	alone      bool           // for start: the job is no longer crowded
+	behind     bool           // for hold: an earlier due time of the job has not begun
+	wave       []trip.Arrival // the arrivals that the run uses up
+	passes     bool           // the run had the turn or a slot and does not use it, so the next run must be woken
 }
 
 // policy is a rule about starts. It returns nil if it has no objection to a start.
@@ -61,9 +63,11 @@ var policies = []policy{
 	heldSlot,
 	deletedJob,
 	cancelledBackfill,
+	unreadDefinition,
+	follows,
+	gather,
 	pausedJob,
 	restoredDatabase,
-	unreadDefinition,
 	brokenDefinition,
 	disabledHandler,
 	elsewhere,
@@ -102,6 +106,7 @@ func judge(runs []trip.Run, s *scene) []verdict {
 			v = verdict{action: hold, at: r.DueNow}
 		}
 		v.run, v.def, v.asked, v.begins = *r, j.def, j.asked(r), startOf(r, s.now)
+		v.run.Watched = j.watches(r)
 		j.follow(&v)
 		j.allowance.take(&v)
 		out[i] = v
@@ -118,6 +123,7 @@ func byDue(a, b trip.Run) int {
 func (j *jobScene) follow(v *verdict) {
 	r := &v.run
 	had := j.gone || j.Running == r.Launch.Run
+	j.gathered(v)
 	woke := j.group != nil && j.group.Group != nil && j.group.woke(r)
 	j.passed(v)
 	switch v.action {
@@ -220,11 +226,14 @@ func elsewhere(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return &verdict{action: release}
 }
 
-// startDeadline applies to first attempts of scheduled runs. Manual runs start however late they
+// due reports whether nobody asked for the run: it has a due time, and may be too late.
+func due(r *trip.Run) bool { return r.Kind == trip.Schedule || r.Kind == trip.After }
+
+// startDeadline applies to first attempts of runs that nobody asked for. Manual runs start however late they
 // are.
 func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	deadline := j.def.Spec.StartDeadline
-	if deadline == 0 || r.Kind != trip.Schedule || r.Attempt > 1 || now.Sub(r.Due) <= time.Duration(deadline) {
+	if deadline == 0 || !due(r) || r.Attempt > 1 || now.Sub(r.Due) <= time.Duration(deadline) {
 		return nil
 	}
 	if r.Woken {

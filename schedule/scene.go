@@ -50,6 +50,7 @@ type jobScene struct {
 	allowance *allowance            // of its app; nil: the app has no limits
 
 	backfills map[int64]trip.BackfillState // by id
+	arrivals  []trip.Arrival               // of a job that follows several jobs, the earliest end first
 
 	unbegun []trip.Unbegun // due times that have not begun, the earliest first; only for late runs, see order.go
 	behind  bool           // a run is held for them
@@ -75,6 +76,9 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 		return nil, err
 	}
 	if err := s.readBackfills(tx, runs); err != nil {
+		return nil, err
+	}
+	if err := s.readArrivals(tx, runs); err != nil {
 		return nil, err
 	}
 	if err := s.readTurns(tx); err != nil {

@@ -202,7 +202,7 @@ func (s *Starter) apply(verdicts []verdict, now, window job.Micros) {
 			r := &v.run
 			started = append(started, job.Started{
 				Launch: r.Launch, JobID: r.JobID, Kind: r.Kind, Request: r.Request, Attempt: r.Attempt,
-				Due: r.Due, DueNow: r.DueNow, Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + window,
+				Given: r.Given, Due: r.Due, DueNow: r.DueNow, Spec: v.def.Spec, At: now, SpawnBy: max(r.DueNow, now) + window,
 			})
 		case hold:
 			s.Prepared.Hold(v.run, v.at, now)

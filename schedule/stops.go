@@ -200,7 +200,7 @@ func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	for i := range j.stops {
 		s := &j.stops[i]
-		if s.Kind == trip.StopRestored && r.Kind == trip.Schedule && r.Due < s.Until && s.Until <= now {
+		if s.Kind == trip.StopRestored && due(r) && r.Due < s.Until && s.Until <= now {
 			return refusal(job.Skipped, job.ReasonDatabaseRestored,
 				"due before the database was restored at %s: it may have run already; see docs/backup.md", s.Until)
 		}

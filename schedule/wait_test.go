@@ -48,7 +48,8 @@ func (m *member) ends(name string, due float64, seconds float64, how ended) {
 func (m *member) recorder() *result.Recorder {
 	if m.ending == nil {
 		m.ending = result.New(result.Config{
-			Exclusion: m.starter.Exclusion, Session: m.session, Executing: m.set, WakeOverdue: m.woken, Log: m.starter.Log,
+			Exclusion: m.starter.Exclusion, Session: m.session, Executing: m.set, WakeOverdue: m.woken,
+			Definitions: Reader{m.starter.Definitions, m.starter.DB}, Log: m.starter.Log,
 		})
 	}
 	return m.ending

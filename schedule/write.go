@@ -16,13 +16,15 @@ import (
 func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window int64) (woken int, err error) {
 	for _, step := range []func() error{
 		func() error { return writeStarts(tx, session, verdicts, s.now, window) },
-		func() error { doubt(verdicts, refuse, wait); return nil },
+		func() error { doubt(verdicts, refuse, wait, drop); return nil },
 		func() error { return writeWaits(tx, session, verdicts) },
-		func() error { doubt(verdicts, refuse); return nil },
+		func() error { doubt(verdicts, refuse, drop); return nil },
 		func() error { return writeRefusals(tx, session, verdicts, s.now) },
 		func() error { return writeReleases(tx, session, verdicts) },
 		func() error { return writeSuperseded(tx, session, verdicts, s.now) },
+		func() error { return writeGathered(tx, session, verdicts) },
 		func() error { return trip.MarkBegun(tx, begunOf(verdicts, s)) },
+		func() error { return trip.MoveDelayed(tx, delayedOf(verdicts, s)) },
 		func() error { return trip.Uncrowd(tx, aloneOf(verdicts)) },
 	} {
 		if err := step(); err != nil {
@@ -43,7 +45,8 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 	before := map[trip.Owner][]trip.Launch{} // by owner, the launches before the takeover
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.action == start || v.action == refuse || v.action == wait || v.action == postpone {
+		if v.action == start || v.action == refuse || v.action == wait || v.action == postpone ||
+			v.action == drop {
 			owner := holders[v.run.Run]
 			before[owner] = append(before[owner], trip.Launch{Run: v.run.Run, Claim: v.run.Claim - 1})
 		}
@@ -64,20 +67,26 @@ func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[in
 	forgetOthers(verdicts, refuse, taken)
 	forgetOthers(verdicts, wait, taken)
 	forgetOthers(verdicts, postpone, taken)
+	forgetOthers(verdicts, drop, taken)
 	return nil
 }
 
 func writeStarts(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros, window int64) error {
-	byGroup := map[int32][]trip.Launch{} // nearly all runs have no group, so this is usually one list
+	type kind struct {
+		group   int32
+		watched bool
+	}
+	byKind := map[kind][]trip.Launch{} // nearly all runs have no group and nobody watches, so this is usually one list
 	for i := range verdicts {
 		if v := &verdicts[i]; v.action == start {
-			byGroup[v.group] = append(byGroup[v.group], v.run.Launch)
+			k := kind{v.group, v.run.Watched}
+			byKind[k] = append(byKind[k], v.run.Launch)
 		}
 	}
 
 	moved := true
-	for group, launches := range byGroup {
-		n, err := trip.Start(tx, session, group, launches, now, window)
+	for k, launches := range byKind {
+		n, err := trip.Start(tx, session, k.group, k.watched, launches, now, window)
 		if err != nil {
 			return err
 		}

@@ -8,11 +8,14 @@ import (
 // LockID is a row of table locks. Locks are taken in ascending order.
 type LockID int
 
-// LockSessions is the lock of the session table.
-const LockSessions LockID = 0
+// The locks.
+const (
+	LockSessions LockID = 0 // of the session table
+	LockAfter    LockID = 1 // of changes of which jobs a job follows
+)
 
-// requiredLocks are the rows that table locks has from the first migration on.
-var requiredLocks = map[LockID]string{LockSessions: "session"}
+// requiredLocks are the rows that table locks must have.
+var requiredLocks = map[LockID]string{LockSessions: "session", LockAfter: "after"}
 
 // TakeLocks takes locks until the transaction ends. It writes the rows instead of reading them FOR
 // UPDATE, because multi-writer engines certify writes only. A missing row would exclude no other

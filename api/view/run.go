@@ -36,13 +36,22 @@ type Run struct {
 	Signal     string      `json:"signal,omitempty" doc:"The signal that ended its command."`
 	Node       string      `json:"node" doc:"The node that executes or executed it."`
 	Session    string      `json:"session" doc:"The session of that node."`
-	Trigger    string      `json:"trigger" enum:"schedule,manual,backfill" doc:"What triggered it."`
+	Trigger    string      `json:"trigger" enum:"schedule,manual,backfill,after" doc:"What triggered it."`
 	Request    string      `json:"request,omitempty" doc:"The id of the request that triggered it."`
+	Upstream   *Upstream   `json:"upstream,omitempty" doc:"The run that it follows, if the end of a run of another job triggered it."`
 
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes of output it has written."`
 	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of the output was not kept. In lists, the middle of a large output counts as kept even if its node died before it was stored."`
 	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether the output was removed later, because the app reached its limit of kept output."`
 	Output          *string `json:"output,omitempty" doc:"The output as text. Only in the answer about a single run that has ended. Of a large output it has the first and the last 32 KiB."`
+}
+
+// Upstream is the run whose end triggered another run.
+type Upstream struct {
+	Job       string      `json:"job" doc:"The app and the name of its job, as in billing/extract."`
+	Run       string      `json:"run" doc:"Its id."`
+	Outcome   job.Outcome `json:"outcome" doc:"How it ended."`
+	Scheduled time.Time   `json:"scheduled" doc:"The due time of the first run of the chain."`
 }
 
 // Succeeded reports whether the run succeeded.

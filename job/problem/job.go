@@ -2,7 +2,7 @@ package problem
 
 // Problems of schedules.
 var (
-	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every and at are given, and a job needs exactly one")
+	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every, at, delay and after are given, and a job needs exactly one")
 	EveryTooShort    = say("every_too_short", "an interval of %v is shorter than the minimum of %v")
 	EveryTooFine     = say("every_too_fine", "an interval of %v is not a whole number of microseconds")
 	EveryFirstYear   = say("every_first_year", "with an interval of %v the first due time, %v, is not in the years 1 to 9999")
@@ -11,6 +11,7 @@ var (
 	QueueUnused      = say("queue_unused", "limits how many due times wait, but none wait with overlap %s and no group; set overlap to queue, or leave it out")
 	NothingIsRetried = say("nothing_is_retried", "is %d, so nothing is retried; give 2 or more, or leave out retry")
 	ShorterBackoff   = say("shorter_backoff", "%s is shorter than the backoff of %s")
+	NoDueTimes       = say("no_due_times", "has no due times of its own, because they come from ends of runs; run it by hand, or run a run of it again")
 	ArchiveOfApp     = say("archive_of_app", "can only be set for the cluster, not for an app")
 
 	ZoneUnknown   = say("zone_unknown", "time zone %q is unknown; give an IANA name such as Europe/Berlin")
@@ -77,7 +78,7 @@ var (
 	SecretBlank        = say("secret_blank", "contains only white space")
 	TooManySecrets     = say("too_many_secrets", "is secret number %d of the job; at most %d are allowed")
 	NotAWholeSecret    = say("not_a_whole_secret", "must be {{secret.NAME}}, because everyone who can see the channel could read it; store the value with go-crontab secret set NAME")
-	PlaceholderUnknown = say("placeholder_unknown", "has the unknown placeholder {{%s}}; known are {{due}}, {{last_success}}, {{attempt}}, {{launch}}, {{job}} and {{app}}")
+	PlaceholderUnknown = say("placeholder_unknown", "has the unknown placeholder {{%s}}; known are {{due}}, {{scheduled}}, {{last_success}}, {{attempt}}, {{launch}}, {{job}}, {{app}}, {{upstream_run}} and {{upstream_outcome}}")
 	PlaceholderOpen    = say("placeholder_open", "has {{ without }}; close it, or write {{{{ for a literal {{")
 	PlaceholdersLong   = say("placeholders_long", "is longer than %d bytes once its placeholders are filled in")
 )

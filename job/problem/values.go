@@ -49,5 +49,7 @@ var (
 	NoCalendarReadable = say("no_calendar", "there is no calendar %q that can be read")
 	NoSecret           = say("no_secret", "there is no secret %q that jobs of app %q can use")
 	NoSecretOfAll      = say("no_secret_of_all", "there is no secret %q for all apps")
+	NoUpstream         = say("no_upstream", "there is no job %q to follow")
+	FollowsItself      = say("follows_itself", "the job would follow itself: %s")
 	NoChannel          = say("no_channel", "there is no channel %q")
 )

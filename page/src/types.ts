@@ -3,6 +3,13 @@
 /** A page of a list; next is the cursor of the page after it. */
 export interface Page<T> { items: T[]; next?: string }
 
+export interface After {
+  jobs: string[];
+  on?: string;
+  match?: string;
+  within?: Duration;
+}
+
 export interface Alert {
   id: string;
   state: 'firing' | 'resolved';
@@ -425,6 +432,8 @@ export interface Definition {
   schedules?: string[];
   every?: Duration;
   at?: string;
+  delay?: Duration;
+  after?: After;
   timezone?: string;
   start?: string;
   end?: string;
@@ -717,6 +726,8 @@ export interface Job {
   schedules?: string[];
   every?: Duration;
   at?: string;
+  delay?: Duration;
+  after?: After;
   timezone?: string;
   start?: string;
   end?: string;
@@ -751,6 +762,7 @@ export interface Job {
   keep_job?: Duration;
   on_lost: 'fail' | 'rerun' | '';
   ping?: Ping;
+  followers?: string[];
   paused: boolean;
   pause?: Pause;
   status: Status;
@@ -871,7 +883,7 @@ export interface LastRun {
   outcome?: Outcome;
   attempt: number;
   final: boolean;
-  trigger: 'schedule' | 'manual' | 'backfill';
+  trigger: 'schedule' | 'manual' | 'backfill' | 'after';
 }
 
 export interface Limits {
@@ -1157,8 +1169,9 @@ export interface Run {
   signal?: string;
   node: string;
   session: string;
-  trigger: 'schedule' | 'manual' | 'backfill';
+  trigger: 'schedule' | 'manual' | 'backfill' | 'after';
   request?: string;
+  upstream?: Upstream;
   output_bytes: number;
   output_truncated: boolean;
   output_removed?: boolean;
@@ -1342,6 +1355,13 @@ export interface UpcomingDue {
   timezone?: string;
   mark?: Mark;
   moved_from?: string;
+}
+
+export interface Upstream {
+  job: string;
+  run: string;
+  outcome: Outcome;
+  scheduled: string;
 }
 
 export interface Version {

@@ -87,6 +87,10 @@ func (e *Editor) planBackfill(
 		return b, job.Problems{{Field: "job", Text: problem.Of(v.problem)}}
 	}
 
+	if v.def.Delay != 0 || v.def.After != nil {
+		return b, job.Wrong("job", problem.NoDueTimes)
+	}
+
 	calendars, err := e.calendarsOf(ctx, []*view{v}, batch{})
 	if err != nil {
 		return b, err

@@ -73,7 +73,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 			return nil, err
 		}
 
-		line, err := e.insertAsked(ctx, tx, out, nil, seen, now)
+		line, err := e.insertAsked(ctx, tx, out, nil, nil, seen, now)
 		want.Done = bulked(out.Done, false)
 		for i := range want.Done {
 			if want.Done[i].Result == job.BulkChanged {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,6 +66,7 @@ type Change struct {
 	Changes int32      // required number of earlier changes of the job; zero: any
 	Spec    *job.Spec  // for create, update and rollback, with its defaults
 	Paused  *bool      // for create and update: the new pause state; nil: unchanged, and a new job is not paused
+	Force   bool       // for delete: even if other jobs follow the job
 	Past    bool       // for create and update: accept a single due time in the past
 	Pause   job.PauseRequest
 	Reason  string // for the audit
@@ -174,6 +176,12 @@ func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, win
 			return nil, 0, err
 		}
 	}
+	if job.Forced(ctx) {
+		b.changes = slices.Clone(b.changes)
+		for i := range b.changes {
+			b.changes[i].Force = true
+		}
+	}
 	views, err := e.see(ctx, b)
 	if err != nil {
 		return nil, 0, err
@@ -200,11 +208,11 @@ func (e *Editor) transact(
 		}
 	}
 
-	verdicts, window, err := decide(tx, views, b, last)
+	verdicts, linked, window, err := decide(tx, views, b, last)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if done, err = write(tx, e.Session, verdicts, b); err != nil {
+	if done, err = write(tx, e.Session, verdicts, linked, b); err != nil {
 		return nil, 0, nil, err
 	}
 	if o := job.OnceOf(ctx); o != nil && len(done) == 1 {

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"time"
 
 	"go-crontab/job"
 	"go-crontab/sql"
@@ -28,7 +29,7 @@ func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) ver
 	case v.problem != nil && !(v.Action == recalendar && locked != nil):
 		return out.refuse(v.problem)
 	case v.Action == job.ActionCreate:
-		out.create()
+		out.create(now)
 		return out
 	case locked == nil:
 		out.again = true
@@ -92,13 +93,16 @@ func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.M
 	return back, floor
 }
 
-func (v *verdict) create() {
+func (v *verdict) create(now job.Micros) {
 	v.Result, v.Version, v.Changes = job.BulkChanged, 1, 1
 	v.row = trip.JobRow{
 		AppID: v.appID, Name: v.def.Name, Hash: job.HashOf(v.def.App, v.def.Name), Version: 1, Changes: 1,
 		Paused: v.Paused != nil && *v.Paused,
 	}
 	first, _ := v.next.first(v.next.after)
+	if v.def.Delay != 0 {
+		first = v.def.FirstDelayed(now)
+	}
 	v.row.SetCursor(first)
 }
 
@@ -202,6 +206,12 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 		return
 	}
 
+	if v.def.Delay != 0 && v.was != nil && v.was.Delay != 0 {
+		v.row.SetCursor(v.delayAnew(back, now))
+		v.row.Error, v.takeBack = "", back
+		return
+	}
+
 	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now { // a due time has passed without a claim
 		if v.past == nil || v.past.first != cursor {
 			v.again = true // a claim has moved the cursor meanwhile
@@ -210,9 +220,49 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 		v.count(job.ReasonScheduleChanged, "the schedule was changed before the due time was claimed", now)
 	}
 
+	if v.def.Delay != 0 {
+		next := job.Micros(0) // the end of the last run of the old schedule makes it due
+		if !v.lives() {
+			next = max(v.def.FirstDelayed(now), v.row.BegunTo+1)
+		}
+		v.row.SetCursor(next)
+		v.row.Error, v.takeBack = "", back
+		return
+	}
+
 	next, known := v.nextAfter(ahead, max(floor, v.row.BegunTo))
 	v.row.SetCursor(next)
 	v.row.Error, v.takeBack, v.again = "", back, !known
+}
+
+// lives reports whether the last run of the job's schedule has begun or is overdue. Its end makes the next run of a job with a delay due.
+func (v *verdict) lives() bool {
+	return v.latest != nil && v.latest.State != trip.Ended
+}
+
+// delayAnew returns the cursor of a job whose delay or bounds have changed: the delay counts from the
+// end from which it counted before.
+func (v *verdict) delayAnew(back []trip.Ahead, now job.Micros) job.Micros {
+	if v.lives() {
+		return 0
+	}
+	was := v.row.Cursor()
+	if len(back) > 0 {
+		was = back[0].Due
+	}
+
+	next := v.def.FirstDelayed(now)
+	switch {
+	case v.row.BegunTo == 0: // nothing has run yet
+	case was != 0:
+		next = max(next, was.Add(time.Duration(v.def.Delay-v.was.Delay)))
+	case v.latest != nil:
+		next = max(next, v.latest.Ended.Add(time.Duration(v.def.Delay)))
+	}
+	if v.def.End != nil && next > job.MicrosOf(*v.def.End) {
+		return 0
+	}
+	return max(next, v.row.BegunTo+1)
 }
 
 // nextAfter returns the first new due time. If the schedule is a single instant in the past, that

@@ -61,11 +61,19 @@ func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Aske
 			return nil, err
 		}
 
+		given, err := trip.GivenTo(tx, runs)
+		if err != nil {
+			return nil, err
+		}
+		gifts := make([]*job.Given, len(past))
+		for i, p := range past {
+			gifts[i] = given[p.Run]
+		}
 		out.Request, err = tx.InsertRequest("rerun", "", sha256.Sum256(fmt.Appendf(nil, "rerun %d", runs)), 0, now)
 		if err != nil {
 			return nil, err
 		}
-		line, err := e.insertAsked(ctx, tx, out, dues, seen, now)
+		line, err := e.insertAsked(ctx, tx, out, dues, gifts, seen, now)
 		then(out)
 		return line, err
 	})

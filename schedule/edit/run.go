@@ -58,7 +58,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 		if err != nil {
 			return nil, err
 		}
-		return e.insertAsked(ctx, tx, out, nil, seen, now)
+		return e.insertAsked(ctx, tx, out, nil, nil, seen, now)
 	})
 	if err == nil {
 		e.wake()
@@ -105,9 +105,11 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 // insertAsked writes the runs of a request and all audit lines except the last, which it returns.
 // dues has the due time of each run; nil: all runs have the due time of the request. With dues the
 // runs are of the kind Backfill, so they take turns with the schedule. As manual runs, two runs of
-// one job could not wait for each other: one might end skipped.
+// one job could not wait for each other: one might end skipped. given has what each run is given;
+// nil: nothing.
 func (e *Editor) insertAsked(
-	ctx context.Context, tx *sql.Tx, a Asked, dues []job.Micros, seen map[int64]*trip.Seen, now job.Micros,
+	ctx context.Context, tx *sql.Tx, a Asked, dues []job.Micros, given []*job.Given, seen map[int64]*trip.Seen,
+	now job.Micros,
 ) (*job.Entry, error) {
 	id := e.Session.Mint(len(a.Done))
 	var runs []trip.Run
@@ -128,9 +130,13 @@ func (e *Editor) insertAsked(
 			what = "once more what was due at " + due.String()
 		}
 
+		var gift *job.Given
+		if given != nil {
+			gift = given[i]
+		}
 		runs = append(runs, trip.Run{
 			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: kind,
-			Request: a.Request, Attempt: 1, Due: due, DueNow: now, Hash: s.Hash,
+			Request: a.Request, Attempt: 1, Given: gift, Due: due, DueNow: now, Hash: s.Hash,
 		})
 		lines = append(lines, &job.Entry{
 			At: now, Actor: job.ActorOf(ctx), Action: job.ActionRun, Kind: job.KindJob,

@@ -29,8 +29,9 @@ type view struct {
 	sameDues  bool     // same due times as before: cursor and runs stay
 	next      upcoming // the new due times
 
-	live bool  // for Change.Finished: the job has a run that is not over, or a backfill that makes more
-	past *past // due times up to now without a run; nil: no such due times
+	live   bool        // for Change.Finished: the job has a run that is not over, or a backfill that makes more
+	latest *trip.Ahead // with a delay: the last run of the schedule; nil: none
+	past   *past       // due times up to now without a run; nil: no such due times
 }
 
 // upcoming are the due times of a schedule after an instant.
@@ -239,7 +240,7 @@ func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now j
 		begun = v.seen.BegunTo
 	}
 
-	if err == nil && !v.sameDues {
+	if err == nil && !v.sameDues && v.def.Delay == 0 {
 		v.next = upcomingOf(schedule, v.outset(begun, now))
 		err = v.def.Explain(work.Err(), nil)
 	}
@@ -337,9 +338,12 @@ func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
 func sameDues(a, b *job.Spec) bool {
 	when := func(s *job.Spec) *job.Spec {
 		w := job.Spec{
-			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Timezone: s.Timezone,
+			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Delay: s.Delay, Timezone: s.Timezone,
 			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars,
 			OnClosed: s.OnClosed, Weeks: s.Weeks, Selector: s.Selector,
+		}
+		if s.After != nil {
+			w.After = &job.After{} // no due times, whatever it follows
 		}
 		if s.Jitter != 0 {
 			w.App, w.Name = s.App, s.Name // the jitter is derived from the job's name

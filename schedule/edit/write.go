@@ -13,21 +13,31 @@ import (
 
 // decide locks the jobs, reads the runs ahead, and judges. It returns the end of the last spawn
 // window of the jobs.
-func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micros, error) {
+func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, *chains, job.Micros, error) {
+	linked, err := link(tx, views)
+	if err != nil {
+		return nil, nil, 0, err
+	}
 	if err := lockCalendars(tx, views); err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	problems, err := lackingGroups(tx, views)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	locked, ahead, err := lockJobs(tx, views, last, b.now)
+	locked, ahead, err := lockJobs(tx, views, linked.ids(), last, b.now)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
+	}
+	if linked.moved(locked) {
+		if last {
+			return nil, nil, 0, ErrLocked
+		}
+		return nil, nil, 0, errAgain
 	}
 
 	if err := readLive(tx, views); err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 
 	verdicts := make([]verdict, len(views))
@@ -35,21 +45,23 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, job.Micro
 		d := judge(v, locked[v.ID], ahead[v.ID], b.now)
 		switch {
 		case d.again && !last:
-			return nil, 0, errAgain
+			return nil, nil, 0, errAgain
 		case d.again && locked[v.ID] == nil:
 			d = d.refuse(ErrLocked)
 		case d.again:
 			d = d.refuse(errAgain)
 		case d.Result == job.BulkChanged && problems[v] != nil:
 			d = d.refuse(problems[v])
+		case d.Result == job.BulkChanged && v.def != nil && linked.problems[v.def] != nil:
+			d = d.refuse(linked.problems[v.def])
 		}
 		verdicts[i] = d
 	}
 	if err := refuseOthers(tx, verdicts, b.all); err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	until, err := trip.SpawnBy(tx, runningOf(locked), b.now+job.SpawnWindow)
-	return verdicts, until, err
+	until, err := trip.SpawnBy(tx, runningOf(views, locked), b.now+job.SpawnWindow)
+	return verdicts, linked, until, err
 }
 
 // readLive finds out which of the jobs that must have finished are not over. Their rows are locked, so no run of their
@@ -69,11 +81,12 @@ func readLive(tx *sql.Tx, views []*view) error {
 }
 
 // lockJobs locks the jobs of the views, and reads their runs that have not begun. For a job with a
-// single due time in the past, this includes the run of that due time.
+// single due time in the past, this includes the run of that due time. It also locks the jobs that the
+// batch begins to follow.
 func lockJobs(
-	tx *sql.Tx, views []*view, last bool, now job.Micros,
+	tx *sql.Tx, views []*view, followed []int64, last bool, now job.Micros,
 ) (locked map[int64]*trip.JobRow, ahead map[int64][]trip.Ahead, err error) {
-	var ids, overdue []int64
+	var ids, overdue, delayed []int64
 	earliest := now
 	for _, v := range views {
 		switch {
@@ -83,11 +96,24 @@ func lockJobs(
 			overdue, earliest = append(overdue, v.ID), min(earliest, v.next.dues[0]-1)
 		}
 		ids = append(ids, v.ID)
+		if v.def != nil && v.def.Delay != 0 {
+			delayed = append(delayed, v.ID)
+		}
 	}
 	slices.Sort(ids)
 
-	if locked, err = lock(tx, ids, last); err != nil {
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(ids, followed))))
+	if locked, err = lock(tx, all, last); err != nil {
 		return nil, nil, err
+	}
+	latest, err := trip.LastScheduled(tx, delayed, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, v := range views {
+		if l, there := latest[v.ID]; there {
+			v.latest = &l
+		}
 	}
 	if ahead, err = trip.RunsAhead(tx, ids, now); err != nil {
 		return nil, nil, err
@@ -106,6 +132,9 @@ func refuseOthers(tx *sql.Tx, verdicts []verdict, all bool) error {
 	if err := lackSecrets(tx, verdicts); err != nil {
 		return err
 	}
+	if err := keepFollowed(tx, verdicts); err != nil {
+		return err
+	}
 	for i := range verdicts {
 		if all && verdicts[i].Err != nil {
 			return verdicts[i].Err
@@ -114,10 +143,10 @@ func refuseOthers(tx *sql.Tx, verdicts []verdict, all bool) error {
 	return nil
 }
 
-// runningOf lists the runs that hold the turns of jobs.
-func runningOf(locked map[int64]*trip.JobRow) (runs []int64) {
-	for _, j := range locked {
-		if j.Running != 0 {
+// runningOf lists the runs that hold the turns of the changed jobs.
+func runningOf(views []*view, locked map[int64]*trip.JobRow) (runs []int64) {
+	for _, v := range views {
+		if j := locked[v.ID]; j != nil && j.Running != 0 {
 			runs = append(runs, j.Running)
 		}
 	}
@@ -175,7 +204,7 @@ func (v *view) names() bool { return v.def != nil && v.problem == nil && v.Actio
 
 // write writes the verdicts to the rows. It mints new ids each time that the transaction is
 // repeated.
-func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
+func write(tx *sql.Tx, s Session, verdicts []verdict, linked *chains, b batch) ([]Done, error) {
 	var created []*trip.JobRow
 	var rows []trip.JobRow
 	var back []int64
@@ -217,6 +246,9 @@ func write(tx *sql.Tx, s Session, verdicts []verdict, b batch) ([]Done, error) {
 		return nil, err
 	}
 	if err := writeDefinitions(tx, verdicts, b); err != nil {
+		return nil, err
+	}
+	if err := writeChains(tx, verdicts, linked); err != nil {
 		return nil, err
 	}
 	if err := writeListed(tx, verdicts); err != nil {
@@ -300,6 +332,19 @@ func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 
 	if s.Handler != "" {
 		refs = append(refs, trip.Ref{Kind: trip.RefHandler, Name: s.Handler, JobID: id})
+	}
+
+	var upstreams []string
+	for _, n := range s.Upstreams() {
+		upstreams = append(upstreams, n.Name)
+	}
+	slices.Sort(upstreams)
+	for _, name := range slices.Compact(upstreams) { // jobs of two apps may have one name
+		refs = append(refs, trip.Ref{Kind: trip.RefUpstream, Name: name, JobID: id})
+	}
+
+	if s.Delay != 0 {
+		refs = append(refs, trip.Ref{Kind: trip.RefDelay, JobID: id})
 	}
 
 	if s.Ping != nil {

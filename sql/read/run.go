@@ -38,7 +38,7 @@ const selectRuns = `
 		r.final <> 0, r.outcome,
 		COALESCE(r.reason_code, ''), COALESCE(r.reason, ''), r.exit_code, COALESCE(r.sig, ''),
 		COALESCE(r.due_last, r.due), COALESCE(r.due_count, 1),
-		r.started, r.ended, r.output_bytes, r.output_kept,
+		r.started, r.ended, r.output_bytes, r.output_kept, COALESCE(r.given, ''),
 		COALESCE(a.name, ''), COALESCE(j.name, ''), l.session, COALESCE(l.node, '')`
 
 // joinNames joins to runs the names to which their rows refer.
@@ -53,16 +53,18 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 		outcome string
 		exit    int
 		session []byte
+		given   string
 	)
 	err := rows.Scan(&r.ID, &r.Launch.Claim, &r.JobID, &r.Version, &r.Due, &r.DueNow, &r.Hash, &r.Kind, &r.Request,
 		&r.Attempt, &r.State,
 		&r.Final, &outcome, &r.Reason.Code, &r.Reason.Text, &exit, &r.Signal, &r.Until, &r.Count, &r.Started, &r.Ended,
-		&r.Output.Bytes, &r.Kept, &r.App, &r.Job, &session, &r.Node)
+		&r.Output.Bytes, &r.Kept, &given, &r.App, &r.Job, &session, &r.Node)
 	if err != nil {
 		return nil, err
 	}
 
 	r.Launch.Run = r.ID
+	r.Given = job.ParseGiven(given)
 	if len(session) > 0 {
 		r.Session, err = uuid.FromBytes(session)
 	}

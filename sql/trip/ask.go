@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"go-crontab/job"
 	"go-crontab/sql"
 )
 
@@ -92,6 +93,28 @@ func touch(tx *sql.Tx, ended []int64) error {
 		}
 	}
 	return nil
+}
+
+// GivenTo returns what runs were given. Most runs were given nothing, and are missing.
+func GivenTo(r sql.Reader, runs []int64) (map[int64]*job.Given, error) {
+	out := map[int64]*job.Given{}
+	scan := func(rows *sql.Rows) (id int64, err error) {
+		var given string
+		err = rows.Scan(&id, &given)
+		out[id] = job.ParseGiven(given)
+		return id, err
+	}
+	for part := range slices.Chunk(runs, atOnce) {
+		query := `
+			SELECT id, given
+			FROM run FORCE INDEX (PRIMARY)
+			WHERE given IS NOT NULL AND id IN ` + list(slices.Values(part))
+		if _, err := sql.Select(r, "read what runs were given", scan, query); err != nil {
+			return nil, err
+		}
+	}
+
+	return out, nil
 }
 
 // LastRuns returns the runs that are the last of their due time. It takes at most atOnce runs.

@@ -132,7 +132,8 @@ func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 	}
 
 	query := `
-		SELECT id, version, paused <> 0, living IS NULL, crowded <> 0, COALESCE(next_due, 0), begun_to, running
+		SELECT id, version, paused <> 0, living IS NULL, crowded <> 0, COALESCE(next_due, 0), begun_to, running,
+			followed <> 0
 		FROM job FORCE INDEX (PRIMARY)
 		WHERE id IN ` + list(slices.Values(ids)) + `
 		ORDER BY id
@@ -140,7 +141,8 @@ func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 
 	scan := func(rows *sql.Rows) (*Job, error) {
 		j := &Job{}
-		err := rows.Scan(&j.ID, &j.Version, &j.Paused, &j.Deleted, &j.Crowded, &j.NextDue, &j.BegunTo, &j.Running)
+		err := rows.Scan(&j.ID, &j.Version, &j.Paused, &j.Deleted, &j.Crowded, &j.NextDue, &j.BegunTo, &j.Running,
+			&j.Followed)
 		return j, err
 	}
 
@@ -293,6 +295,17 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		return nil
 	}
 
+	// Nearly all runs were given nothing and are not watched, and then the columns are left out.
+	given := slices.ContainsFunc(runs, func(run Run) bool { return run.Given != nil })
+	var texts []any
+	if given {
+		columns += ", given"
+	}
+	watched := slices.ContainsFunc(runs, func(run Run) bool { return run.Watched })
+	if watched {
+		columns += ", awaited"
+	}
+
 	r := valueRows(len(runs))
 	for i := range runs {
 		run := &runs[i]
@@ -313,6 +326,13 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		if further != nil {
 			further(r, run)
 		}
+		if given {
+			r.word("NULLIF(?, '')")
+			texts = append(texts, run.Given.Text())
+		}
+		if watched {
+			r.number(int64(flag(run.Watched) * bitWatched))
+		}
 		r.end()
 	}
 
@@ -320,7 +340,7 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim,
 			due_now, hash` + columns + `)
 		VALUES `
-	_, err := tx.Exec("insert runs", query+r.values())
+	_, err := tx.Exec("insert runs", query+r.values(), texts...)
 	if owner != NoOwner {
 		tx.Claimed(int64(len(runs)))
 	}

@@ -29,6 +29,8 @@ type JobRow struct {
 	Resumed job.Micros
 	Running int64
 	Error   string
+
+	Followed bool // see Job
 }
 
 // Cursor returns the first due time that no run has; zero: none.
@@ -68,11 +70,11 @@ type Pause struct {
 
 const jobColumns = "j.id, j.app_id, j.name, j.hash, j.version, j.changes, j.paused <> 0," +
 	" j.living IS NULL, j.crowded <> 0, COALESCE(j.next_due, 0), COALESCE(j.parked, 0), j.begun_to," +
-	" j.resumed, j.running, j.error"
+	" j.resumed, j.running, j.error, j.followed <> 0"
 
 func (j *JobRow) fields() []any {
 	return []any{&j.ID, &j.AppID, &j.Name, &j.Hash, &j.Version, &j.Changes, &j.Paused, &j.Deleted, &j.Crowded,
-		&j.NextDue, &j.Parked, &j.BegunTo, &j.Resumed, &j.Running, &j.Error}
+		&j.NextDue, &j.Parked, &j.BegunTo, &j.Resumed, &j.Running, &j.Error, &j.Followed}
 }
 
 // SeeJobs reads jobs with their definitions. It takes no lock.
@@ -149,6 +151,7 @@ type Ahead struct {
 	Due     job.Micros
 	Attempt int
 	State   State
+	Ended   job.Micros // only of LastScheduled
 }
 
 // RunsAhead lists the scheduled runs of jobs that are due after an instant, by job in the order of

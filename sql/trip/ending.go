@@ -12,6 +12,10 @@ type Ending struct {
 	Group  int32 // whose slot it holds; zero: none
 	Kind   Kind
 	Wished bool // a person asked for the kill: there is no retry
+
+	Watched bool // the end has consequences
+	Due     job.Micros
+	Given   *job.Given // only of watched runs
 }
 
 // Endings reads runs that execute for a session at these launches. It takes no lock.
@@ -32,12 +36,14 @@ func endings(r sql.Reader, session Owner, launches []Launch, lock string) ([]End
 	}
 
 	query := `
-		SELECT id, claim, job_id, grp, kind, wish IS NOT NULL
+		SELECT id, claim, job_id, grp, kind, wish IS NOT NULL, awaited & 2 <> 0, due, IF(awaited & 2, COALESCE(given, ''), '')
 		FROM run FORCE INDEX (PRIMARY)
 		WHERE ` + at(session, Executing, launches) + lock
 
 	scan := func(rows *sql.Rows) (e Ending, err error) {
-		err = rows.Scan(&e.Run, &e.Claim, &e.JobID, &e.Group, &e.Kind, &e.Wished)
+		var given string
+		err = rows.Scan(&e.Run, &e.Claim, &e.JobID, &e.Group, &e.Kind, &e.Wished, &e.Watched, &e.Due, &given)
+		e.Given = job.ParseGiven(given)
 		return e, err
 	}
 	return sql.Select(r, "read runs that end", scan, query)
@@ -67,8 +73,10 @@ func InsertAgain(tx *sql.Tx, attempts []Again) error {
 	}
 
 	const query = `
-		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now, hash)
-		SELECT n.id, r.job_id, r.app_id, r.version, r.due, r.kind, r.request, r.attempt + 1, 'idle', 0, 0, n.at, r.hash
+		INSERT INTO run (id, job_id, app_id, version, due, kind, request, attempt, state, owner, claim, due_now,
+			hash, given)
+		SELECT n.id, r.job_id, r.app_id, r.version, r.due, r.kind, r.request, r.attempt + 1, 'idle', 0, 0, n.at,
+			r.hash, r.given
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (
 			after BIGINT PATH '$[0]', id BIGINT PATH '$[1]', at BIGINT PATH '$[2]')) n
 		STRAIGHT_JOIN run r FORCE INDEX (PRIMARY) ON r.id = n.after

@@ -15,11 +15,13 @@ type Held struct {
 }
 
 const heldColumns = "id, claim, job_id, app_id, version, kind, request, attempt, due, due_now, hash, grp," +
-	" awaited <> 0, owner, state"
+	" awaited & 1 <> 0, awaited & 4 <> 0, owner, state, COALESCE(given, '')"
 
 func scanHeld(rows *sql.Rows) (h Held, err error) {
+	var given string
 	err = rows.Scan(&h.Launch.Run, &h.Claim, &h.JobID, &h.AppID, &h.Version, &h.Kind, &h.Request, &h.Attempt,
-		&h.Due, &h.DueNow, &h.Hash, &h.Group, &h.Woken, &h.Owner, &h.State)
+		&h.Due, &h.DueNow, &h.Hash, &h.Group, &h.Woken, &h.Gathered, &h.Owner, &h.State, &given)
+	h.Given = job.ParseGiven(given)
 	return h, err
 }
 

@@ -10,4 +10,6 @@ const (
 	RefSecret   RefKind = 3 // the secret may have no row, if a node has it
 	RefPing     RefKind = 4 // the URL that the job calls when a due time has ended; this reference has no name
 	RefHandler  RefKind = 5
+	RefUpstream RefKind = 6 // a job that the job follows; the definition says of which app
+	RefDelay    RefKind = 7 // the job's own runs: its next due time comes with their ends; it has no name
 )

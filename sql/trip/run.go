@@ -26,6 +26,7 @@ const (
 	Schedule = job.FromSchedule
 	Manual   = job.Manual
 	Backfill = job.FromBackfill
+	After    = job.FromUpstream
 )
 
 // Owner is the number of the session that holds a run, or one of the fixed owners. The owner of an
@@ -48,30 +49,34 @@ type Launch = job.Launch
 // Run is a run that has not ended.
 type Run struct {
 	Launch
-	JobID   int64
-	AppID   int32
-	Version int32 // the version of the definition that gave the due time
-	Kind    Kind
-	Request int64
-	Attempt int
-	Due     job.Micros
-	DueNow  job.Micros // when it should start: Due, or later; of a waiting run: its place in the line
-	Hash    int
-	Rank    int   // the priority of its job, as the holding node knows it; not in the row
-	Group   int32 // the group whose slot it holds; negative for an idle run that was woken for a slot of group -Group
-	Woken   bool  // it waited and its turn has come, or another run waits for it
+	JobID    int64
+	AppID    int32
+	Version  int32 // the version of the definition that gave the due time
+	Kind     Kind
+	Request  int64 // see run.request
+	Attempt  int
+	Given    *job.Given // nil: nothing
+	Due      job.Micros
+	DueNow   job.Micros // when it should start: Due, or later; of a waiting run: its place in the line
+	Hash     int
+	Rank     int   // the priority of its job, as the holding node knows it; not in the row
+	Group    int32 // the group whose slot it holds; negative for an idle run that was woken for a slot of group -Group
+	Watched  bool  // its end has consequences; known as it starts
+	Gathered bool  // each of the jobs that it follows has ended
+	Woken    bool  // it waited and its turn has come, or another run waits for it
 }
 
 // Job is the part of a job's row that transactions read.
 type Job struct {
-	ID      int64
-	Version int32
-	Paused  bool
-	Deleted bool
-	Crowded bool
-	NextDue job.Micros // zero: none
-	BegunTo job.Micros
-	Running int64 // the run that has the turn; it may have ended
+	ID       int64
+	Version  int32
+	Paused   bool
+	Deleted  bool
+	Crowded  bool
+	NextDue  job.Micros // zero: none
+	BegunTo  job.Micros
+	Running  int64 // the run that has the turn; it may have ended
+	Followed bool  // other jobs may be due when a run of it ends
 }
 
 // End is the end of an executing run.

@@ -38,14 +38,21 @@ func at(owner Owner, state State, launches []Launch) string {
 
 // Start moves prepared runs of a session to executing, and returns their number. Nothing may be
 // spawned for a run after max(due_now, now) + window microseconds. The transaction has locked the
-// rows of their jobs, and the group whose slots they take; group zero means none.
-func Start(tx *sql.Tx, session Owner, group int32, launches []Launch, now job.Micros, window int64) (int64, error) {
+// rows of their jobs, and the group whose slots they take; group zero means none. The ends of watched
+// runs have consequences.
+func Start(
+	tx *sql.Tx, session Owner, group int32, watched bool, launches []Launch, now job.Micros, window int64,
+) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil
 	}
+	watch := ""
+	if watched {
+		watch = ", awaited = awaited & 7 | 2"
+	}
 	query := `
 		UPDATE run FORCE INDEX (PRIMARY)
-		SET state = 'executing', session = owner, grp = ?, started = ?, spawn_by = GREATEST(due_now, ?) + ?
+		SET state = 'executing', session = owner, grp = ?, started = ?, spawn_by = GREATEST(due_now, ?) + ?` + watch + `
 		WHERE ` + at(session, Prepared, launches)
 	n, err := tx.Exec("start runs", query, group, int64(now), int64(now), window)
 	tx.Started(n)
