@@ -68,11 +68,7 @@ func jobFields(f *fields) jobBody {
 	f.inner("keep", func(f *fields) { keepFields(f, &s.Keep) })
 	f.inner("output", func(f *fields) {
 		f.size("keep", &s.Output.Keep)
-		var mark *bool
-		f.boolean("mark_stderr", &mark)
-		if mark != nil {
-			s.Output.MarkStderr = *mark
-		}
+		f.flag("mark_stderr", &s.Output.MarkStderr)
 	})
 	f.boolean("paused", &b.paused)
 	return b
@@ -86,6 +82,7 @@ func scheduleFields(f *fields, s *job.Spec) {
 	f.texts("schedules", &s.Schedules)
 	f.duration("every", &s.Every)
 	f.instant("at", &s.At)
+	f.flag("manual", &s.Manual)
 	f.text("timezone", &s.Timezone)
 	f.instant("start", &s.Start)
 	f.instant("end", &s.End)

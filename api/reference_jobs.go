@@ -38,6 +38,7 @@ type previewBody struct {
 	Schedules []string     `json:"schedules,omitempty"`
 	Every     job.Duration `json:"every,omitempty"`
 	At        string       `json:"at,omitempty" format:"date-time"`
+	Manual    bool         `json:"manual,omitempty"`
 	Timezone  string       `json:"timezone,omitempty"`
 	Start     string       `json:"start,omitempty" format:"date-time"`
 	End       string       `json:"end,omitempty" format:"date-time"`
@@ -85,7 +86,7 @@ var (
 var (
 	createJobDoc = operation{
 		id: "createJob", tag: tagJobs, once: true, summary: "Add a job",
-		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every` or `at`, and exactly one of " +
+		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every`, `at` or `manual`, and exactly one of " +
 			"`command`, `http` or `handler`. " +
 			"It is planned at once, so a due time a moment later is not missed. An `at` that is further in the past " +
 			"than the job may start late " +

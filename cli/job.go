@@ -167,6 +167,8 @@ func nextDue(j *jobView, now time.Time) string {
 		return ", no scheduled runs until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
 		return ", no scheduled runs until it is resumed"
+	case j.Manual:
+		return ", without a schedule"
 	case j.Status == "finished":
 		return ", no due times left"
 	}

@@ -19,7 +19,7 @@ import (
 // has no rules of its own.
 var jobFlags = map[string]string{
 	"app": "app", "description": "description", "owner": "owner",
-	"every": "every", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter", "calendar": "calendars",
+	"every": "every", "manual": "manual", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter", "calendar": "calendars",
 	"command": "command", "handler": "handler", "payload": "payload", "selector": "selector", "timeout": "timeout",
 	"user": "user", "dir": "dir", "stdin": "stdin", "success-codes": "success_codes", "grace": "grace",
 	"overlap": "overlap", "queue": "queue", "group": "group", "priority": "priority",
@@ -85,7 +85,7 @@ type addFlags struct {
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME | --now) [flags] (-- COMMAND… | --http URL | --handler KEY)",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME | --now | --manual) [flags] (-- COMMAND… | --http URL | --handler KEY)",
 		DisableFlagsInUseLine: true,
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
@@ -98,6 +98,7 @@ its arguments, as your shell has split them; nothing in them is expanded when th
   go-crontab job add bill --schedule "0 1 1 * *" --http 'https://shop.example/bill?due={{due}}' --method POST --sign billing
   go-crontab job add train --every 6h --selector 'gpu, zone in (a,b)' -- ./train.sh
   go-crontab job add invoices --schedule "0 6 1 * *" --handler invoice --payload '{"kind": "monthly"}'
+  go-crontab job add reindex --manual -- ./reindex.sh
   go-crontab job add once --at +10m -- echo "ten minutes later"
   go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
@@ -145,6 +146,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil,
 		"cron expression: 5 fields, 6 with seconds first, or @daily and the like; may be repeated")
 	flags.String("every", "", "fixed interval, such as 15m")
+	flags.Bool("manual", false, "no schedule: run only when somebody asks for it, with job run")
 	flags.StringVar(&f.at, "at", "", `run once at this time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or +10m
 (without an offset in --timezone, or in this machine's zone)`)
 	flags.BoolVar(&f.now, "now", false, "run once, now, by the cluster's clock")
@@ -251,7 +253,7 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 // complete converts the remaining flags.
 func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 	given := 0
-	for _, set := range []bool{len(f.schedules) > 0, f.job["every"] != nil, f.at != "", f.now} {
+	for _, set := range []bool{len(f.schedules) > 0, f.job["every"] != nil, f.job["manual"] == true, f.at != "", f.now} {
 		if set {
 			given++
 		}
@@ -263,7 +265,7 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 		f.job["schedules"] = f.schedules
 	}
 	if given != 1 {
-		return usageError("want exactly one of --schedule, --every, --at, --now")
+		return usageError("want exactly one of --schedule, --every, --at, --now, --manual")
 	}
 
 	// A command or an HTTP request.

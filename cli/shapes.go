@@ -30,6 +30,8 @@ func (j *jobView) when(viewer *time.Location) string {
 		return cron
 	case j.Every != 0:
 		return "every " + j.Every.String()
+	case j.Manual:
+		return "by hand"
 	case j.At != nil:
 		return "at " + absolute(j.At, viewer)
 	}

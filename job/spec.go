@@ -42,6 +42,7 @@ type Spec struct {
 	At        *time.Time `json:"at,omitempty"`        // or a single instant
 	Delay     Duration   `json:"delay,omitempty"`     // or a pause between the end of a run and the next due time
 	After     *After     `json:"after,omitempty"`     // or the ends of other jobs' runs
+	Manual    bool       `json:"manual,omitempty"`    // or never by itself: only when somebody asks for a run
 	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
 	Start     *time.Time `json:"start,omitempty"`     // no due time before it; see Defaults
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
@@ -208,8 +209,12 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 	}
 
-	if given != 1 {
+	if s.Manual {
+		s.checkManual(&p)
+	} else if given != 1 {
 		p.Add("schedule", problem.NotOneSchedule.Advise(`give one, such as "schedule": "0 3 * * *"`), given)
+	}
+	if p != nil {
 		return nil, p
 	}
 

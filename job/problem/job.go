@@ -2,7 +2,7 @@ package problem
 
 // Problems of schedules.
 var (
-	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every, at, delay and after are given, and a job needs exactly one")
+	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every, at, delay, after and manual are given, and a job needs exactly one")
 	EveryTooShort    = say("every_too_short", "an interval of %v is shorter than the minimum of %v")
 	EveryTooFine     = say("every_too_fine", "an interval of %v is not a whole number of microseconds")
 	EveryFirstYear   = say("every_first_year", "with an interval of %v the first due time, %v, is not in the years 1 to 9999")
@@ -12,6 +12,7 @@ var (
 	NothingIsRetried = say("nothing_is_retried", "is %d, so nothing is retried; give 2 or more, or leave out retry")
 	ShorterBackoff   = say("shorter_backoff", "%s is shorter than the backoff of %s")
 	NoDueTimes       = say("no_due_times", "has no due times of its own, because they come from ends of runs; run it by hand, or run a run of it again")
+	ManualDueTimes   = say("manual_due_times", "has no schedule, so it has no due times; run it by hand")
 	ArchiveOfApp     = say("archive_of_app", "can only be set for the cluster, not for an app")
 
 	ZoneUnknown   = say("zone_unknown", "time zone %q is unknown; give an IANA name such as Europe/Berlin")

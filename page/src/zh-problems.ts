@@ -37,7 +37,8 @@ export const sentences: Record<string, string> = {
   no_secret_of_all: '没有所有应用共用的密钥“$1”',
   no_channel: '没有告警渠道“$1”',
 
-  not_one_schedule: '“何时”须且只须填写一种：schedule、schedules、every 或 at（现有 $1 种）',
+  not_one_schedule: '“何时”须且只须填写一种：schedule、schedules、every、at、delay、after 或 manual（现有 $1 种）',
+  manual_due_times: '没有计划时间：任务没有设定“何时”，请手动运行',
   every_too_short: '间隔 $1 短于 $2',
   every_too_fine: '间隔 $1 不是整数微秒',
   every_first_year: '间隔 $1：第一次到期 $2 不在 1 年至 9999 年之间',

@@ -87,6 +87,9 @@ func (e *Editor) planBackfill(
 		return b, job.Problems{{Field: "job", Text: problem.Of(v.problem)}}
 	}
 
+	if v.def.Manual {
+		return b, job.Wrong("job", problem.ManualDueTimes)
+	}
 	if v.def.Delay != 0 || v.def.After != nil {
 		return b, job.Wrong("job", problem.NoDueTimes)
 	}

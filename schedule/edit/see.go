@@ -339,6 +339,7 @@ func sameDues(a, b *job.Spec) bool {
 		w := job.Spec{
 			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Delay: s.Delay, Timezone: s.Timezone,
 			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars, Selector: s.Selector,
+			Manual: s.Manual,
 		}
 		if s.After != nil {
 			w.After = &job.After{} // no due times, whatever it follows
