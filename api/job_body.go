@@ -34,6 +34,7 @@ func jobFields(f *fields) jobBody {
 	f.text("selector", &s.Selector)
 	f.duration("timeout", &s.Timeout)
 	commandFields(f, &s.CommandOptions)
+	paramFields(f, &s.Params)
 
 	// How its runs are handled.
 	f.text("overlap", (*string)(&s.Overlap))

@@ -68,6 +68,7 @@ var limits = map[reflect.Type]map[string]limit{
 		"schedules": items(job.MaxSchedules), "max_fires": fromTo(1, maxFires), "calendars": items(job.MaxCalendars),
 		"n":       fromTo(1, maxDue),
 		"command": upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv),
+		"params":  entries(job.MaxParams),
 		"payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
 		"success_codes": func(s *openapi.Schema) { fromTo(0, 255)(s.Items) },
 		"selector":      upTo(job.MaxSelector), "queue": fromTo(1, job.MaxQueue), "group": upTo(job.MaxName),
@@ -86,7 +87,10 @@ var limits = map[reflect.Type]map[string]limit{
 	of[secretBody](): {
 		"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName),
 	},
-	of[job.Misfire]():    {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.Misfire](): {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.Param](): {
+		"enum": items(job.MaxParamEnum), "secret": upTo(job.MaxSecretName), "description": upTo(job.MaxText),
+	},
 	of[job.Retry]():      {"attempts": fromTo(1, job.MaxAttempts)},
 	of[job.Keep]():       {"runs": fromTo(1, job.MostKept)},
 	of[view.Retention](): {"runs": fromTo(1, job.MostKept)},

@@ -81,6 +81,12 @@ func (s *Spec) SecretUses() []SecretUse {
 		}
 	}
 
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		if secret := s.Params[name].Secret; secret != "" {
+			_, _ = in("params." + name + ".secret")(secret)
+		}
+	}
+
 	// Validation has already reported problems of the texts.
 	if s.Command != "" {
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {

@@ -59,6 +59,8 @@ type Spec struct {
 
 	CommandOptions // for commands
 
+	Params map[string]Param `json:"params,omitempty"` // values that requests for runs may give
+
 	Overlap       Overlap  `json:"overlap"`
 	Queue         int      `json:"queue,omitempty"`          // with overlap "queue": how deep the queue is
 	Group         string   `json:"group,omitempty"`          // the jobs of a group share its slots
@@ -124,6 +126,7 @@ func (s *Spec) Defaults(now time.Time) {
 	s.Timezone = canonicalZone(s.Timezone)
 	s.httpDefaults()
 	s.afterDefaults()
+	s.paramsDefaults()
 	s.overlapDefaults()
 	s.misfireDefaults()
 	s.placementDefaults()
@@ -165,6 +168,7 @@ func (s *Spec) Validate() error {
 	}
 
 	s.validateOptions(&p)
+	s.validateParams(&p)
 	s.validateSecrets(&p)
 	s.validateAfter(&p)
 	s.validateOverlap(&p)

@@ -80,6 +80,7 @@ var (
 	TooManySecrets     = say("too_many_secrets", "is secret number %d of the job; at most %d are allowed")
 	NotAWholeSecret    = say("not_a_whole_secret", "must be {{secret.NAME}}, because everyone who can see the channel could read it; store the value with go-crontab secret set NAME")
 	PlaceholderUnknown = say("placeholder_unknown", "has the unknown placeholder {{%s}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}")
+	PlaceholderParam   = say("placeholder_param", "has the placeholder {{param.%s}}, but the job has no such parameter")
 	PlaceholderOpen    = say("placeholder_open", "has {{ without }}; close it, or write {{{{ for a literal {{")
 	PlaceholdersLong   = say("placeholders_long", "is longer than %d bytes once its placeholders are filled in")
 )
@@ -132,4 +133,15 @@ var (
 	PruneOfMany      = say("prune_of_many", "would delete more than %d jobs, which is more than one request can; check that these are all the files")
 	ScopeUnknown     = say("scope_unknown", "%q is neither app nor cluster")
 	ScopeOfTwo       = say("scope_of_two", "is %s, but the scope is cluster; leave one of them out")
+)
+
+// Problems of parameters.
+var (
+	ParamName        = say("param_name", "%q cannot be the name of a parameter: begin with a small letter, then up to 31 small letters, digits and _")
+	ParamWant        = say("param_want", "is %s, but the parameter is of type %s; give %s")
+	ParamNotIn       = say("param_not_in", "is %s, but must be one of %s")
+	ParamUnknown     = say("param_unknown", "the job has no parameter %q")
+	ParamIsSecret    = say("param_is_secret", "is the secret %s, so nobody can give it")
+	ParamNobodyGives = say("param_nobody_gives", "can only be used with manual, because a run that comes by itself is given nothing; give it a default")
+	ParamsLong       = say("params_long", "have %d bytes together; at most %d are allowed")
 )

@@ -195,8 +195,8 @@ const isManual = "EXISTS (SELECT 1 FROM job_ref m FORCE INDEX (job) WHERE m.job_
 
 // statusConditions are the SQL conditions of job.Status.
 var statusConditions = map[job.Status]string{
-	job.Broken:   "j.error <> ''",
-	job.Paused:   "j.error = '' AND (j.paused = 1 OR " + pausedApps + ")",
+	job.Broken: "j.error <> ''",
+	job.Paused: "j.error = '' AND (j.paused = 1 OR " + pausedApps + ")",
 	job.Finished: "j.error = '' AND j.paused = 0 AND j.next_due IS NULL AND NOT " + isLive +
 		" AND NOT " + isManual + " AND NOT " + pausedApps,
 	job.Active: "j.error = '' AND j.paused = 0 AND (j.next_due IS NOT NULL OR " + isLive + " OR " +
