@@ -128,9 +128,10 @@ func applyFields(body map[string]any) (job.Apply, error) {
 		f.textMap("labels", &want.Prune.Labels)
 	})
 
-	dry := new(bool)
+	dry, force := new(bool), new(bool)
 	f.boolean("dry_run", &dry)
-	want.DryRun = *dry
+	f.boolean("force", &force)
+	want.DryRun, want.Force = *dry, *force
 	if _, given := body["jobs"]; want.Prune != nil && !given {
 		f.wrong("jobs", problem.MissingPlural.Advise("give [] if no job should remain"))
 	}

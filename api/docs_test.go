@@ -67,6 +67,17 @@ func (s *site) createShown(where string, body object) string {
 		s.makeShown("groups", name, object{"slots": 1})
 	}
 
+	if after, is := body["after"].(map[string]any); is {
+		ups, _ := after["jobs"].([]any)
+		for _, up := range ups {
+			upstream := object{"name": up, "every": "24h", "command": "true", "paused": true}
+			if app, name, there := strings.Cut(fmt.Sprint(up), "/"); there {
+				upstream["app"], upstream["name"] = app, name
+			}
+			s.call("POST", "/api/v1/jobs", upstream) // it may exist already
+		}
+	}
+
 	names, _ := body["calendars"].([]any)
 	for _, name := range names {
 		s.makeShown("calendars", fmt.Sprint(name), object{"exclude_weekdays": []string{"sun"}})
@@ -149,7 +160,7 @@ func inMinimalJob(t testing.TB, where, fields string) object {
 	t.Helper()
 	given := decode(t, where, "{"+fields+"}")
 	body := object{"name": minimalName, "schedule": "0 3 * * *", "command": "true"}
-	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at"},
+	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at", "delay", "after"},
 		"command": {"http", "handler"}} {
 		if slices.ContainsFunc(instead, func(field string) bool { return given[field] != nil }) {
 			delete(body, name)

@@ -43,7 +43,11 @@ func answerTagged(w http.ResponseWriter, status int, version int64, v any) error
 // answerJob answers with a job that was created or changed.
 func (s *Server) answerJob(w http.ResponseWriter, r *http.Request, status int, j *read.Job) error {
 	w.Header().Set("ETag", tagOfJob(j))
-	return answer(w, status, s.viewChanged(r.Context(), j.Job))
+	v := s.viewChanged(r.Context(), j.Job)
+	if names, err := s.followersOf(r.Context(), j.ID); err == nil { // else the change is made all the same
+		v.Followers = names
+	}
+	return answer(w, status, v)
 }
 
 const (

@@ -83,6 +83,14 @@ func scheduleFields(f *fields, s *job.Spec) {
 	f.texts("schedules", &s.Schedules)
 	f.duration("every", &s.Every)
 	f.instant("at", &s.At)
+	f.duration("delay", &s.Delay)
+	f.inner("after", func(f *fields) {
+		s.After = &job.After{}
+		f.texts("jobs", &s.After.Jobs)
+		f.text("on", &s.After.On)
+		f.text("match", &s.After.Match)
+		f.duration("within", &s.After.Within)
+	})
 	f.flag("manual", &s.Manual)
 	f.text("timezone", &s.Timezone)
 	f.instant("start", &s.Start)

@@ -15,7 +15,7 @@ import (
 // readOnly are the fields of a job that only the server sets.
 var readOnly = []string{
 	"id", "status", "pause", "health", "error", "version", "next_due", "last_due", "created", "updated", "warnings",
-	"waiting", "last_runs",
+	"waiting", "last_runs", "followers",
 }
 
 // viewOf shows a job. live says whether it has scheduled runs, planned is the earliest due time

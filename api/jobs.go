@@ -189,6 +189,9 @@ func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j read.Job) err
 	if err != nil {
 		return err
 	}
+	if views[0].Followers, err = s.followersOf(r.Context(), j.ID); err != nil {
+		return err
+	}
 	return showTagged(w, r, tagOfJob(&j), views[0])
 }
 
@@ -204,7 +207,18 @@ func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	err = s.asWanted(r, id, func(ctx context.Context) error { _, err := e.Delete(ctx, id); return err })
+	q := newQuery(r)
+	force := q.word(forceParam) == "true"
+	if q.problems != nil {
+		return invalidFields(q.problems)
+	}
+	err = s.asWanted(r, id, func(ctx context.Context) error {
+		if force {
+			ctx = job.WithForce(ctx)
+		}
+		_, err := e.Delete(ctx, id)
+		return err
+	})
 	if err != nil {
 		return lookAt(err, "GET /api/v1/jobs/%d shows whether the job still exists.", id)
 	}

@@ -142,7 +142,11 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &over):
 		return overLimit(over)
 	case errors.As(err, &used):
-		return inUse.problem("%s. Change those jobs first.", cut(capital(used.Error()), maxMessage))
+		p = inUse.problem("%s. Change those jobs first.", cut(capital(used.Error()), maxMessage))
+		if used.Kind == "job" {
+			p.Detail += " Or delete it with force=true; then they wait for a job of its name."
+		}
+		return p
 	case errors.As(err, &foreign):
 		p = unreadable.problem("%s. Replace the calendar with PUT.", cut(capital(foreign.Error()), maxMessage))
 	case sql.IsUnknown(err):

@@ -30,6 +30,7 @@ type (
 	applyBody struct {
 		manifestBody
 		Prune  pruneBody `json:"prune,omitzero" doc:"Deletes the jobs of an app, or with certain labels, that are not in 'jobs'. All others stay."`
+		Force  bool      `json:"force,omitempty" doc:"Delete jobs even if other jobs follow them."`
 		DryRun bool      `json:"dry_run,omitempty" doc:"Change nothing; report what would be changed."`
 	}
 	crontabBody struct {

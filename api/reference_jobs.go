@@ -23,6 +23,10 @@ var (
 	dueAfter = instantParam{
 		declared: declared{"from", "Only due times after this time. Without it, after now.", "2027-03-27T00:00:00Z"},
 	}
+	forceParam = wordParam{
+		declared{"force", "Delete the job even if other jobs follow it. They then wait for a job of its name.", "true"},
+		[]string{"true", "false"},
+	}
 	explainAt = instantParam{declared{"at", "The instant in question.", "2027-01-31T03:00:00Z"}, true}
 )
 
@@ -38,6 +42,8 @@ type previewBody struct {
 	Schedules []string     `json:"schedules,omitempty"`
 	Every     job.Duration `json:"every,omitempty"`
 	At        string       `json:"at,omitempty" format:"date-time"`
+	Delay     job.Duration `json:"delay,omitempty"`
+	After     *job.After   `json:"after,omitempty"`
 	Manual    bool         `json:"manual,omitempty"`
 	Timezone  string       `json:"timezone,omitempty"`
 	Start     string       `json:"start,omitempty" format:"date-time"`
@@ -95,7 +101,8 @@ var (
 var (
 	createJobDoc = operation{
 		id: "createJob", tag: tagJobs, once: true, summary: "Add a job",
-		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every`, `at` or `manual`, and exactly one of " +
+		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every`, `at`, `delay`, `after` or `manual`, and " +
+			"exactly one of " +
 			"`command`, `http` or `handler`. " +
 			"It is planned at once, so a due time a moment later is not missed. An `at` that is further in the past " +
 			"than the job may start late " +
@@ -144,8 +151,9 @@ var (
 	deleteJobDoc = operation{
 		id: "deleteJob", tag: tagJobs, matched: true, summary: "Delete a job",
 		about: "Executing runs continue to their end, and the history stays. The answer comes once nothing starts any " +
-			"more.",
-		replies: gone, changes: true, problems: []kind{notFound},
+			"more. A job that others follow is deleted only with `force`.",
+		query:   []parameter{forceParam},
+		replies: gone, changes: true, problems: []kind{notFound, inUse},
 	}
 	getJobNamedDoc = operation{
 		id: "getJobByName", tag: tagJobs, cached: true, summary: "Show a job by name", about: "Like by its id.",

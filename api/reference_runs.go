@@ -14,7 +14,7 @@ var (
 	}
 	triggerParam = wordParam{
 		declared{"trigger", "Only runs with this trigger: the schedule, a run by hand, or a backfill.",
-			"manual"}, []string{"schedule", "manual", "backfill"},
+			"manual"}, []string{"schedule", "manual", "backfill", "after"},
 	}
 	onNodeParam = textParam{declared{"node", "Only runs on this node.", "node-1"}, job.MaxName}
 	rawOutput   = wordParam{

@@ -87,10 +87,14 @@ var limits = map[reflect.Type]map[string]limit{
 	of[secretBody](): {
 		"value": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, job.MaxSecret }, "app": upTo(job.MaxName),
 	},
-	of[job.Misfire](): {"max_count": fromTo(1, job.MaxMaxCount)},
+	of[job.After](): {
+		"jobs": items(job.MaxUpstreams), "on": oneOf(job.OnSuccess, job.OnFailure, job.OnEnd),
+		"match": oneOf(job.MatchAll, job.MatchAny),
+	},
 	of[job.Param](): {
 		"enum": items(job.MaxParamEnum), "secret": upTo(job.MaxSecretName), "description": upTo(job.MaxText),
 	},
+	of[job.Misfire]():    {"max_count": fromTo(1, job.MaxMaxCount)},
 	of[job.Retry]():      {"attempts": fromTo(1, job.MaxAttempts)},
 	of[job.Keep]():       {"runs": fromTo(1, job.MostKept)},
 	of[view.Retention](): {"runs": fromTo(1, job.MostKept)},

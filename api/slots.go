@@ -389,7 +389,7 @@ func slotsOf(dues []job.Micros, runs []read.Run, unrecorded func(job.Micros) vie
 	for i := range runs {
 		r := &runs[i]
 		switch {
-		case r.Request != 0:
+		case r.Request > 0:
 			show(r.Due + 1)
 			if n := len(out); n > 0 && out[n-1].Due.Equal(r.Due.Time()) && r.State == trip.Ended {
 				out[n-1].Again = r.Outcome

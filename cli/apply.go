@@ -68,6 +68,7 @@ type applyFlags struct {
 	labels []string
 	all    bool
 	yes    bool
+	force  bool
 }
 
 func applyCommand(c *console) *cobra.Command {
@@ -102,6 +103,7 @@ then have at most 1,000 jobs. Files without any job would delete all of them; th
 	flags.StringArrayVarP(&f.labels, "label", "l", nil,
 		"with --prune: the files define all jobs with this label, key=value; may be repeated")
 	flags.BoolVar(&f.all, "delete-all", false, "with --prune: allow files without jobs, which deletes all jobs")
+	flags.BoolVar(&f.force, "force", false, "with --prune: delete jobs even if other jobs follow them")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation before jobs are deleted")
 	_ = cmd.RegisterFlagCompletionFunc("app", completeApps(c))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -141,6 +143,9 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 	more := map[string]any{}
 	if f.dryRun {
 		more["dry_run"] = true
+	}
+	if f.force {
+		more["force"] = true
 	}
 
 	switch {

@@ -15,6 +15,7 @@ import (
 
 var pages = []string{
 	"jobs.md", "from-xtimer.md", "from-crontab.md", "from-quartz.md", "files.md", "alerts.md", "changing.md",
+	"chains.md",
 }
 
 // TestPagesShowCommandsThatWork runs the command lines in the sh blocks of the pages, in order, on

@@ -139,6 +139,9 @@ func jobChange(c *console, verb, done, short string, body func() (any, error)) *
 
 			err = r.object(c, raw, j.fullName(), func() error {
 				c.printf("%s %s%s\n", done, plain(j.fullName()), nextDue(&j, c.now()))
+				if verb == "pause" && len(j.Followers) > 0 {
+					c.notef("it holds up the jobs that follow it: %s\n", plain(strings.Join(j.Followers, ", ")))
+				}
 				return nil
 			})
 			if err != nil {
@@ -167,6 +170,8 @@ func nextDue(j *jobView, now time.Time) string {
 		return ", no scheduled runs until " + both(j.Pause.Until, now)
 	case j.Status == "paused":
 		return ", no scheduled runs until it is resumed"
+	case j.After != nil:
+		return ", due after " + plain(strings.Join(j.After.Jobs, ", "))
 	case j.Manual:
 		return ", without a schedule"
 	case j.Status == "finished":
@@ -186,7 +191,15 @@ func jobRemove(c *console) *cobra.Command {
 
 	r := newRemote(c, cmd)
 	many.flags(cmd)
+	force := cmd.Flags().Bool("force", false, "delete jobs even if other jobs follow them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var query url.Values
+		if *force {
+			query = url.Values{"force": {"true"}}
+		}
+		if *force && len(args) == 0 {
+			return usageError("--force needs the names of the jobs")
+		}
 		if is, err := many.selected(cmd.Context(), r, struct{}{}); is {
 			return err
 		}
@@ -199,7 +212,7 @@ func jobRemove(c *console) *cobra.Command {
 			if !many.yes && !c.confirm("Delete %s (id %s) at %s?", plain(j.fullName()), j.ID, r.server) {
 				return &exitError{code: exitFailed, err: fmt.Errorf("%s was not deleted", plain(j.fullName()))}
 			}
-			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), nil, nil); err != nil {
+			if _, err := r.call(cmd.Context(), http.MethodDelete, j.path(), query, nil); err != nil {
 				return err
 			}
 

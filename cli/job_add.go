@@ -19,8 +19,9 @@ import (
 // has no rules of its own.
 var jobFlags = map[string]string{
 	"app": "app", "description": "description", "owner": "owner",
-	"every": "every", "manual": "manual", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter", "calendar": "calendars",
-	"command": "command", "handler": "handler", "payload": "payload", "selector": "selector", "timeout": "timeout",
+	"every": "every", "delay": "delay", "manual": "manual", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter",
+	"calendar": "calendars",
+	"command":  "command", "handler": "handler", "payload": "payload", "selector": "selector", "timeout": "timeout",
 	"user": "user", "dir": "dir", "stdin": "stdin", "success-codes": "success_codes", "grace": "grace",
 	"overlap": "overlap", "queue": "queue", "group": "group", "priority": "priority",
 	"start-deadline": "start_deadline", "on-lost": "on_lost", "paused": "paused",
@@ -28,7 +29,8 @@ var jobFlags = map[string]string{
 	"misfire-max-age": "misfire.max_age",
 	"attempts":        "retry.attempts", "backoff": "retry.backoff", "backoff-factor": "retry.factor",
 	"max-backoff": "retry.max_backoff",
-	"keep-age":    "keep.age", "keep-runs": "keep.runs", "keep-bytes": "keep.bytes", "keep-failures": "keep.failures",
+	"after-on":    "after.on", "after-match": "after.match", "after-within": "after.within",
+	"keep-age": "keep.age", "keep-runs": "keep.runs", "keep-bytes": "keep.bytes", "keep-failures": "keep.failures",
 	"keep-output": "output.keep", "mark-stderr": "output.mark_stderr",
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
@@ -78,6 +80,7 @@ type addFlags struct {
 	labels    []string
 	schedules []string
 
+	after          []string
 	at, start, end string
 	now            bool
 }
@@ -85,7 +88,7 @@ type addFlags struct {
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:                   "add NAME (--schedule CRON | --every DURATION | --at TIME | --now | --manual) [flags] (-- COMMAND… | --http URL | --handler KEY)",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --delay DURATION | --after JOB | --at TIME | --now | --manual) [flags] (-- COMMAND… | --http URL | --handler KEY)",
 		DisableFlagsInUseLine: true,
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
@@ -98,6 +101,7 @@ its arguments, as your shell has split them; nothing in them is expanded when th
   go-crontab job add bill --schedule "0 1 1 * *" --http 'https://shop.example/bill?due={{due}}' --method POST --sign billing
   go-crontab job add train --every 6h --selector 'gpu, zone in (a,b)' -- ./train.sh
   go-crontab job add invoices --schedule "0 6 1 * *" --handler invoice --payload '{"kind": "monthly"}'
+  go-crontab job add load --after extract,billing/close -- ./load.sh
   go-crontab job add reindex --manual -- ./reindex.sh
   go-crontab job add once --at +10m -- echo "ten minutes later"
   go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
@@ -146,6 +150,12 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.schedules, "schedule", "s", nil,
 		"cron expression: 5 fields, 6 with seconds first, or @daily and the like; may be repeated")
 	flags.String("every", "", "fixed interval, such as 15m")
+	flags.String("delay", "", "time from the end of a run to the next due time, such as 5m")
+	flags.StringSliceVar(&f.after, "after", nil,
+		"run after these jobs, separated by commas, instead of by a schedule: name or app/name")
+	flags.String("after-on", "", "which ends of their runs count: success, failure or end (default success)")
+	flags.String("after-match", "", "how many of these jobs must have ended: all or any (default all)")
+	flags.String("after-within", "", "with all: how far apart their ends may lie (default 24h)")
 	flags.Bool("manual", false, "no schedule: run only when somebody asks for it, with job run")
 	flags.StringVar(&f.at, "at", "", `run once at this time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or +10m
 (without an offset in --timezone, or in this machine's zone)`)
@@ -253,7 +263,18 @@ func (f *addFlags) arguments(cmd *cobra.Command, args []string) error {
 // complete converts the remaining flags.
 func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 	given := 0
-	for _, set := range []bool{len(f.schedules) > 0, f.job["every"] != nil, f.job["manual"] == true, f.at != "", f.now} {
+	if len(f.after) > 0 {
+		after, is := f.job["after"].(map[string]any)
+		if !is {
+			after = map[string]any{}
+			f.job["after"] = after
+		}
+		after["jobs"] = f.after
+	}
+	for _, set := range []bool{
+		len(f.schedules) > 0, f.job["every"] != nil, f.job["delay"] != nil, f.job["after"] != nil, f.at != "", f.now,
+		f.job["manual"] == true,
+	} {
 		if set {
 			given++
 		}
@@ -265,7 +286,7 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 		f.job["schedules"] = f.schedules
 	}
 	if given != 1 {
-		return usageError("want exactly one of --schedule, --every, --at, --now, --manual")
+		return usageError("want exactly one of --schedule, --every, --delay, --after, --at, --now, --manual")
 	}
 
 	// A command or an HTTP request.

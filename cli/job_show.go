@@ -108,6 +108,7 @@ func jobCard(j *jobView, now time.Time) card {
 	}
 
 	d.add("schedule", scheduleInFull(j, now.Location()))
+	d.add("followers", strings.Join(j.Followers, ", "))
 	d.add("next due", both(j.NextDue, now))
 	d.add("last due", both(j.LastDue, now))
 	waitingCard(&d, j.Waiting, now)
@@ -172,6 +173,16 @@ func scheduleInFull(j *jobView, viewer *time.Location) string {
 		s.WriteString(" until " + absolute(j.End, viewer))
 	}
 
+	if a := j.After; a != nil {
+		fmt.Fprintf(&s, " (on %s", a.On)
+		if len(a.Jobs) > 1 {
+			s.WriteString(", " + a.Match)
+		}
+		if a.Within != 0 {
+			s.WriteString(" within " + a.Within.String())
+		}
+		s.WriteString(")")
+	}
 	if j.MaxFires > 0 {
 		fmt.Fprintf(&s, ", at most %d times", j.MaxFires)
 	}

@@ -30,6 +30,10 @@ func (j *jobView) when(viewer *time.Location) string {
 		return cron
 	case j.Every != 0:
 		return "every " + j.Every.String()
+	case j.Delay != 0:
+		return j.Delay.String() + " after each run"
+	case j.After != nil:
+		return "after " + strings.Join(j.After.Jobs, ", ")
 	case j.Manual:
 		return "by hand"
 	case j.At != nil:

@@ -18,9 +18,10 @@ type Attempt struct {
 	JobID   int64
 	Job     string
 	App     string
-	Due     time.Time // the run's due time; the same for its retries
-	Attempt int       // 1 for the first
-	Began   time.Time // by MySQL's clock
+	Due     time.Time  // the run's due time; the same for its retries
+	Attempt int        // 1 for the first
+	Given   *job.Given // what the run was given; nil: nothing
+	Began   time.Time  // by MySQL's clock
 
 	Command string            // for a command: one argument of bash, never a template
 	HTTP    *job.HTTP         // for a request

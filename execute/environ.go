@@ -76,10 +76,17 @@ func about(a Attempt, env []string) []string {
 			env = append(env, "TRACESTATE="+a.TraceState)
 		}
 	}
+	if a.Given != nil && a.Given.Upstream != nil {
+		env = append(slices.Clip(env),
+			reserved+"UPSTREAM_RUN="+job.RunID(a.Given.Upstream.Run),
+			reserved+"UPSTREAM_OUTCOME="+a.Given.Upstream.Outcome.String(),
+		)
+	}
 	return append(slices.Clip(env),
 		reserved+"JOB="+a.Job,
 		reserved+"APP="+a.App,
 		reserved+"DUE="+job.MicrosOf(a.Due).String(),
+		reserved+"SCHEDULED="+a.Given.ScheduledAt(job.MicrosOf(a.Due)).String(),
 		reserved+"ATTEMPT="+strconv.Itoa(a.Attempt),
 		reserved+"LAUNCH="+a.Launch.String(),
 		Marker(a.Session)+job.RunID(a.Launch.Run),

@@ -188,7 +188,7 @@ func (x *Executing) run(a *entry) {
 	run := job.Run{
 		Launch: a.Launch, JobID: a.JobID, App: a.Spec.App,
 		Due: a.Due, Until: a.Due, Count: 1,
-		Kind: a.Kind, Request: a.Request, Attempt: a.Attempt, Final: true,
+		Kind: a.Kind, Request: a.Request, Attempt: a.Attempt, Given: a.Given, Final: true,
 		Started: started, Ended: max(ended, started), Lateness: int64(started - a.DueNow),
 		Node: x.Session.Node(), Session: x.Session.ID(), Result: result,
 	}
@@ -290,7 +290,7 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 	return x.Executor.Execute(a.ctx, Attempt{
 		Params: paramTexts(params), secretParams: a.Spec.ParamSecrets(),
 		Launch: a.Launch, Session: x.Session.ID(), JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App,
-		Due: a.Due.Time(), Attempt: a.Attempt, Began: started.Time(),
+		Due: a.Due.Time(), Attempt: a.Attempt, Given: a.Given, Began: started.Time(),
 		Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),
 		Timeout: time.Duration(a.Spec.Timeout), Options: a.Spec.CommandOptions, Grace: time.Duration(a.Spec.Grace),
 		Output:  a.Spec.Output,

@@ -75,8 +75,8 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 
 	var err error
 	if x.filled, err = a.HTTP.Fill(job.Placeholders{
+		Due: job.MicrosOf(a.Due), Attempt: a.Attempt, Given: a.Given, Launch: a.Launch, Job: a.Job, App: a.App, Secret: a.known.value,
 		Param: a.param,
-		Due:   job.MicrosOf(a.Due), Attempt: a.Attempt, Launch: a.Launch, Job: a.Job, App: a.App, Secret: a.known.value,
 	}); err != nil {
 		return nil, fmt.Errorf("http.%w", err)
 	}

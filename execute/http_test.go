@@ -84,7 +84,7 @@ func TestHTTPOutcomes(t *testing.T) {
 		"statuses before the last":     {"/early", nil, job.Succeeded, "HTTP 200 OK", "at last"},
 		"headers without end":          {"/headers", nil, job.Failed, "the request was sent, but there was no response: server response headers exceeded 262144 bytes; aborted", ""},
 		"a definition nobody checked":  {"", func(r *job.HTTP) { r.URL = "gopher://x/{{due}}" }, job.Failed, "http.url: want http:// or https:// and a host", ""},
-		"a placeholder nobody checked": {"/{{x}}", nil, job.Failed, "http.url: has the unknown placeholder {{x}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}", ""},
+		"a placeholder nobody checked": {"/{{x}}", nil, job.Failed, "http.url: has the unknown placeholder {{x}}; known are {{due}}, {{scheduled}}, {{attempt}}, {{launch}}, {{job}}, {{app}}, {{upstream_run}} and {{upstream_outcome}}", ""},
 		"a header nobody checked":      {"/none", func(r *job.HTTP) { r.Headers = map[string]string{"X-A": "b\r\nX-B: c"} }, job.Failed, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

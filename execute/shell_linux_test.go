@@ -122,7 +122,7 @@ func TestACommandSeesOnlyWhatItWasGiven(t *testing.T) {
 	if len(lines) < 3 || lines[0] != want || lines[1] != s.cfg.Dir {
 		t.Fatalf("got %q, want %q and %q", got, want, s.cfg.Dir)
 	}
-	allowed := append([]string{"SHELL", "REGION", "GOCRONTAB_JOB", "GOCRONTAB_APP", "GOCRONTAB_DUE", "GOCRONTAB_ATTEMPT",
+	allowed := append([]string{"SHELL", "REGION", "GOCRONTAB_JOB", "GOCRONTAB_APP", "GOCRONTAB_DUE", "GOCRONTAB_SCHEDULED", "GOCRONTAB_ATTEMPT",
 		"GOCRONTAB_LAUNCH", "GOCRONTAB_SEAT"}, inherited...)
 	for name := range strings.FieldsSeq(lines[2]) {
 		if !bytes.Contains([]byte(" "+strings.Join(allowed, " ")+" "), []byte(" "+name+" ")) {

@@ -153,7 +153,7 @@ func (s *Spec) checkUnscheduled(p *Problems) {
 	}{
 		{"start", s.Start != nil && s.Delay == 0},
 		{"end", s.End != nil && s.Delay == 0},
-		{"timezone", s.Timezone != "" && s.After != nil && len(s.Params) == 0},
+		{"timezone", s.Timezone != "" && !s.Manual && len(s.Params) == 0}, // days of parameters are of a zone
 		{"max_fires", s.MaxFires != 0},
 		{"jitter", s.Jitter != 0},
 		{"calendars", len(s.Calendars) > 0},

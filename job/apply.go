@@ -30,6 +30,7 @@ type Apply struct {
 	Pauses    []PauseSpec
 	Jobs      []Wanted
 	Prune     *Prune  // jobs to delete if they are not in Jobs
+	Force     bool    // delete jobs even if other jobs follow them
 	DryRun    bool    // report the changes without making them
 	Folder    *Folder // the folder that the files belong to, or nil
 }

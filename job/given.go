@@ -40,6 +40,9 @@ func ParseGiven(text string) *Given {
 	if err := json.Unmarshal([]byte(text), g); err != nil {
 		return nil
 	}
+	if u := g.Upstream; u != nil && (u.Run < 1 || u.Scheduled < 0 || u.Scheduled > Micros(lastInstant)) {
+		g.Upstream = nil
+	}
 	return g
 }
 

@@ -42,10 +42,16 @@ func (j *Job) Status(live bool, now Micros) Status {
 		return Broken
 	case j.PauseAt(now) != nil:
 		return Paused
-	case j.NextDue == 0 && !live && !j.Spec.Manual:
+	case j.NextDue == 0 && !live && !j.awaitsEnds(now) && !j.Spec.Manual:
 		return Finished
 	}
 	return Active
+}
+
+// awaitsEnds reports whether ends of runs may still make the job due.
+func (j *Job) awaitsEnds(now Micros) bool {
+	s := &j.Spec
+	return s.After != nil || s.Delay != 0 && (s.End == nil || MicrosOf(*s.End) >= now)
 }
 
 // Hashes is the number of hash values of jobs. Each node takes a range, so a change in the number

@@ -13,7 +13,7 @@ import (
 var keptFields = []string{"app", "name", "start"}
 
 // structured are the fields that contain fields with defaults.
-var structured = []string{"http", "http.tls", "http.sign", "limits", "misfire", "retry", "keep", "output"}
+var structured = []string{"after", "http", "http.tls", "http.sign", "limits", "misfire", "retry", "keep", "output"}
 
 // Minimal returns a definition without default values, as people would write it. Defaults turns the
 // result into the same definition again, on any day. Its fields are in the order of Spec.

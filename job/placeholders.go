@@ -9,11 +9,13 @@ import (
 )
 
 // Placeholders are the values for {{name}} in the texts of a request: due (RFC 3339, UTC, up to
-// microseconds), attempt (1 for the first), launch (see Launch.String), job and app; and
+// microseconds), attempt (1 for the first), launch (see Launch.String), job and app; scheduled,
+// upstream_run and upstream_outcome, the last two empty for a run that follows none; and
 // secret.NAME, except in the URL. Any other name is an error. {{{{ is the escape for {{.
 type Placeholders struct {
 	Due      Micros
 	Attempt  int
+	Given    *Given
 	Launch   Launch
 	Job, App string
 	Secret   func(Secret) (string, error) // returns the value of a secret
@@ -113,6 +115,21 @@ func (p *Placeholders) value(name string) (string, error) {
 		return p.Job, nil
 	case "app":
 		return p.App, nil
+	}
+
+	upstream := &Upstream{}
+	if p.Given != nil && p.Given.Upstream != nil {
+		upstream = p.Given.Upstream
+	}
+	switch {
+	case name == "scheduled":
+		return p.Given.ScheduledAt(p.Due).String(), nil
+	case name == "upstream_run" && upstream.Run != 0:
+		return RunID(upstream.Run), nil
+	case name == "upstream_outcome" && upstream.Run != 0:
+		return upstream.Outcome.String(), nil
+	case name == "upstream_run", name == "upstream_outcome":
+		return "", nil
 	}
 
 	if len(name) > MaxName {

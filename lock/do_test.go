@@ -98,7 +98,7 @@ func (b *begin) change() lock.Change {
 		Locks: []sql.LockID{3, 2},
 		Rows: func(tx *sql.Tx) error {
 			b.rows++
-			n, err := trip.Start(tx, session, 0, []trip.Launch{b.launch}, 1, 1)
+			n, err := trip.Start(tx, session, 0, false, []trip.Launch{b.launch}, 1, 1)
 			b.began = n == 1
 			return err
 		},

@@ -234,7 +234,7 @@ func TestBackfillOfDeadNode(t *testing.T) {
 		if err := trip.Insert(tx, dead, []trip.Run{run}); err != nil {
 			return err
 		}
-		if _, err := trip.Start(tx, dead, 0, []trip.Launch{run.Launch}, job.MicrosOf(n.Now()), 0); err != nil {
+		if _, err := trip.Start(tx, dead, 0, false, []trip.Launch{run.Launch}, job.MicrosOf(n.Now()), 0); err != nil {
 			return err
 		}
 		if err := trip.MarkBegun(tx, []trip.Begun{{JobID: j.ID, Running: run.Launch.Run}}); err != nil {

@@ -178,7 +178,7 @@ func TestQueueOfDeadNode(t *testing.T) {
 		if err := trip.Insert(tx, dead, []trip.Run{first}); err != nil {
 			return err
 		}
-		if _, err := trip.Start(tx, dead, 0, []trip.Launch{first.Launch}, first.Due, 0); err != nil {
+		if _, err := trip.Start(tx, dead, 0, false, []trip.Launch{first.Launch}, first.Due, 0); err != nil {
 			return err
 		}
 		return trip.MarkBegun(tx, []trip.Begun{{JobID: j.ID, To: first.Due, Running: first.Launch.Run}})

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +157,12 @@ func TestKilledRunsAreNotTriedAgain(t *testing.T) {
 	f.want("final ends", 1, "SELECT COUNT(*) FROM run WHERE id = ? AND final = 1", all[0].Run)
 }
 
+// definitions are those of jobs, by id.
+type definitions map[int64]*job.Spec
+
+func (d definitions) Spec(id int64, _ int32) (*job.Spec, bool) { s, is := d[id]; return s, is }
+func (definitions) Learn(context.Context, []int64) error       { return nil }
+
 // TestResultsRunAgain refuses each statement once, as a deadlock does, in the transactions that
 // write ends, write live output, and remove old rows.
 func TestResultsRunAgain(t *testing.T) {
@@ -175,6 +183,29 @@ func TestResultsRunAgain(t *testing.T) {
 			return func() (any, error) {
 				f.flush()
 				f.exec("UPDATE run SET id = 1 WHERE attempt = 2") // each try mints an id
+				return f.recorder.Waiting(), nil
+			}
+		},
+
+		"finish a run that others follow": func() func() (any, error) {
+			ends := f.executing(2)
+			id, name := ends[0].JobID, fmt.Sprint(f.jobs)
+			after := &job.After{Jobs: []string{name, "other"}, On: job.OnSuccess, Match: job.MatchAll}
+			follower := f.job("x", "{}")
+			f.recorder.Definitions = definitions{
+				id: {App: "x", Name: name, Delay: 5e9}, follower: {App: "x", Name: "f", After: after},
+			}
+			f.exec("INSERT INTO job_ref (kind, name, job_id) VALUES (6, ?, ?)", name, follower)
+			f.exec("UPDATE run SET awaited = 2 WHERE id = ?", ends[1].Run)
+			for _, e := range ends {
+				f.recorder.Put(e, false)
+			}
+			return func() (any, error) {
+				f.flush()
+				f.exec("UPDATE run SET id = 1 WHERE kind = 'after'") // each try mints an id
+				f.want("the follower is due", 1, "SELECT COUNT(*) FROM run WHERE kind = 'after' AND state = 'idle'")
+				f.want("the job is due again", 1, "SELECT COUNT(*) FROM job WHERE id = ? AND next_due > 0", id)
+				f.want("the end has arrived", 1, "SELECT COUNT(*) FROM arrival WHERE run_id = ?", ends[1].Run)
 				return f.recorder.Waiting(), nil
 			}
 		},

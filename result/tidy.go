@@ -27,6 +27,7 @@ type Tidier struct {
 	TidierConfig
 
 	tidied time.Time // time of the last look
+	mended time.Time // time of the last look for jobs with a delay that have no due time
 	denied time.Time // time of MySQL's last refusal to remove audit lines; zero: never
 }
 
@@ -64,6 +65,9 @@ const (
 	tidyPatience = time.Minute
 	// deniedPeriod is the pause between tries to remove audit lines without the privilege.
 	deniedPeriod = time.Hour
+
+	// mendPeriod is the pause between looks for jobs with a delay that have no due time.
+	mendPeriod = time.Minute
 
 	// RequestsKept is the lifetime of an Idempotency-Key.
 	RequestsKept = 24 * time.Hour
@@ -135,6 +139,14 @@ func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error
 		}},
 		{"counts of starts", oldest.LastStart != 0 && (oldest.FirstStart < first || oldest.LastStart > last), func() (int, error) {
 			return dropStarts(ctx, t.DB.DB, first, last, tidyBatch)
+		}},
+		{"jobs with a delay", oldest.Delays && time.Since(t.mended) > mendPeriod, func() (int, error) {
+			t.mended = time.Now()
+			n, err := mendDelays(ctx, t.DB.DB, now)
+			if n > 0 {
+				t.Log.Warn("gave due times to jobs with a delay that had lost theirs", "jobs", n)
+			}
+			return 0, err
 		}},
 	} { // a failure does not stop the others
 		left, err := step.run(ctx)
@@ -217,6 +229,7 @@ type oldest struct {
 	Ending  job.Micros
 
 	FirstStart, LastStart int64 // first and last second with counted starts of apps
+	Delays                bool  // some job has a delay
 }
 
 // readOldest reads one end of an index for each fact. It takes no lock.
@@ -226,9 +239,10 @@ func readOldest(r sql.Reader) (o oldest, err error) {
 			COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0),
 			COALESCE((SELECT at FROM ending FORCE INDEX (PRIMARY) ORDER BY id LIMIT 1), 0),
 			COALESCE((SELECT MIN(at) FROM app_start FORCE INDEX (at)), 0),
-			COALESCE((SELECT MAX(at) FROM app_start FORCE INDEX (at)), 0)`
+			COALESCE((SELECT MAX(at) FROM app_start FORCE INDEX (at)), 0),
+			EXISTS (SELECT 1 FROM job_ref FORCE INDEX (PRIMARY) WHERE kind = 7)`
 	scan := func(rows *sql.Rows) error {
-		return rows.Scan(&o.Request, &o.Line, &o.Ending, &o.FirstStart, &o.LastStart)
+		return rows.Scan(&o.Request, &o.Line, &o.Ending, &o.FirstStart, &o.LastStart, &o.Delays)
 	}
 	err = sql.Each(r, "look for old rows", scan, query)
 	return o, err

@@ -50,10 +50,10 @@ func gathers(r *trip.Run, spec *job.Spec) bool {
 
 // follows: the job may have been edited since the end of another job's run made the run due.
 func follows(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	spec := j.spec()
-	if spec == nil || r.Kind != trip.After || r.Attempt > 1 || r.Given == nil || r.Given.Upstream == nil {
+	if r.Kind != trip.After || r.Attempt > 1 || r.Given == nil || r.Given.Upstream == nil || j.spec() == nil {
 		return nil
 	}
+	spec := j.def.Spec
 	name, _ := job.ParseName(r.Given.Upstream.Job)
 	if spec.Follows(name) {
 		return nil
@@ -63,8 +63,8 @@ func follows(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 
 // gather removes a run of a job that follows several jobs, unless each of them has ended.
 func gather(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
-	spec := j.spec()
-	if spec == nil || !gathers(r, spec) || waveOf(r.Given.Upstream.Run, spec, j.arrivals) != nil {
+	if r.Kind != trip.After || j.spec() == nil || !gathers(r, j.def.Spec) ||
+		waveOf(r.Given.Upstream.Run, j.def.Spec, j.arrivals) != nil {
 		return nil
 	}
 	return &verdict{action: drop}
@@ -72,10 +72,10 @@ func gather(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 
 // gathered updates the scene after a verdict on a run that waits for the ends of several jobs.
 func (j *jobScene) gathered(v *verdict) {
-	spec := j.spec()
-	if spec == nil || !gathers(&v.run, spec) {
+	if v.run.Kind != trip.After || j.spec() == nil || !gathers(&v.run, j.def.Spec) {
 		return
 	}
+	spec := j.def.Spec
 
 	switch v.action {
 	case start, wait, refuse:

@@ -45,5 +45,5 @@ type LastRun struct {
 	Outcome job.Outcome `json:"outcome,omitempty" doc:"How it ended."`
 	Attempt int         `json:"attempt" doc:"The number of the attempt, from 1."`
 	Final   bool        `json:"final" doc:"Whether it is the last attempt of its due time."`
-	Trigger string      `json:"trigger" enum:"schedule,manual,backfill" doc:"What triggered it."`
+	Trigger string      `json:"trigger" enum:"schedule,manual,backfill,after" doc:"What triggered it."`
 }

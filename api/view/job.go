@@ -13,6 +13,8 @@ type Job struct {
 	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec
 
+	Followers []string `json:"followers,omitempty" doc:"The jobs that follow it, as app/name. Only in an answer about a single job."`
+
 	Paused   bool           `json:"paused" doc:"Whether the job itself is paused. In a request, it pauses or resumes the job."`
 	Pause    *Pause         `json:"pause,omitempty" doc:"The pause that stops it: its own, its app's or the cluster's."`
 	Status   job.Status     `json:"status" doc:"The status of the job."`

@@ -79,7 +79,7 @@ var (
 	SecretBlank        = say("secret_blank", "contains only white space")
 	TooManySecrets     = say("too_many_secrets", "is secret number %d of the job; at most %d are allowed")
 	NotAWholeSecret    = say("not_a_whole_secret", "must be {{secret.NAME}}, because everyone who can see the channel could read it; store the value with go-crontab secret set NAME")
-	PlaceholderUnknown = say("placeholder_unknown", "has the unknown placeholder {{%s}}; known are {{due}}, {{attempt}}, {{launch}}, {{job}} and {{app}}")
+	PlaceholderUnknown = say("placeholder_unknown", "has the unknown placeholder {{%s}}; known are {{due}}, {{scheduled}}, {{attempt}}, {{launch}}, {{job}}, {{app}}, {{upstream_run}} and {{upstream_outcome}}")
 	PlaceholderParam   = say("placeholder_param", "has the placeholder {{param.%s}}, but the job has no such parameter")
 	PlaceholderOpen    = say("placeholder_open", "has {{ without }}; close it, or write {{{{ for a literal {{")
 	PlaceholdersLong   = say("placeholders_long", "is longer than %d bytes once its placeholders are filled in")

@@ -35,6 +35,8 @@ export const sentences: Record<string, string> = {
   no_calendar: '没有可读取的日历“$1”',
   no_secret: '没有密钥“$1”可供应用“$2”的任务使用',
   no_secret_of_all: '没有所有应用共用的密钥“$1”',
+  no_upstream: '没有可以跟随的任务“$1”', follows_itself: '任务会跟随自己：$1',
+  no_due_times: '没有自己的计划时间，因为它在其他运行结束后触发；请手动运行，或重跑它的某次运行',
   no_channel: '没有告警渠道“$1”',
 
   not_one_schedule: '“何时”须且只须填写一种：schedule、schedules、every、at、delay、after 或 manual（现有 $1 种）',
@@ -101,7 +103,7 @@ export const sentences: Record<string, string> = {
   secret_blank: '只有空白',
   too_many_secrets: '这是任务的第 $1 个密钥，最多 $2 个',
   not_a_whole_secret: '必须是 {{secret.NAME}}：否则能看到渠道的人都会看到它；用 go-crontab secret set NAME 保存',
-  placeholder_unknown: '含有未知的占位符 {{$1}}；可用的有 {{due}}、{{attempt}}、{{launch}}、{{job}} 和 {{app}}',
+  placeholder_unknown: '含有未知的占位符 {{$1}}；可用的有 {{due}}、{{scheduled}}、{{attempt}}、{{launch}}、{{job}}、{{app}}、{{upstream_run}} 和 {{upstream_outcome}}',
   placeholder_open: '有 {{ 而没有 }}；如果不是占位符，请写 {{{{',
   placeholders_long: '填入占位符之后超过 $1 字节',
 

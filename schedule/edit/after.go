@@ -210,7 +210,7 @@ func keepFollowed(tx *sql.Tx, verdicts []verdict) error {
 		return nil
 	}
 
-	followers, err := followersOf(tx, ids)
+	followers, err := trip.FollowersOf(tx, ids)
 	if err != nil {
 		return err
 	}
@@ -229,41 +229,6 @@ func keepFollowed(tx *sql.Tx, verdicts []verdict) error {
 		}
 	}
 	return nil
-}
-
-// followersOf returns the jobs that follow jobs.
-func followersOf(r sql.Reader, ids []int64) (map[int64][]trip.LinkedJob, error) {
-	found, err := trip.Followers(r, ids)
-	if err != nil {
-		return nil, err
-	}
-	var jobs []int64
-	for _, list := range found {
-		for _, f := range list {
-			jobs = append(jobs, f.JobID)
-		}
-	}
-	slices.Sort(jobs)
-	read, err := trip.Definitions(r, slices.Compact(jobs))
-	if err != nil {
-		return nil, err
-	}
-	specs := map[int64]*job.Spec{}
-	for _, d := range read {
-		if spec, err := job.DecodeSpec(d.Text); err == nil {
-			specs[d.JobID] = &spec
-		}
-	}
-
-	out := map[int64][]trip.LinkedJob{}
-	for id, list := range found {
-		for _, f := range list {
-			if spec := specs[f.JobID]; spec != nil && spec.Follows(f.Upstream) {
-				out[id] = append(out[id], trip.LinkedJob{ID: f.JobID, Spec: spec})
-			}
-		}
-	}
-	return out, nil
 }
 
 // writeChains marks the jobs that are followed from now on, and the executing runs of jobs that have a

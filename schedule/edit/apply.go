@@ -34,6 +34,9 @@ func (e *Editor) Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 		return a.out, err
 	}
 
+	if want.Force {
+		ctx = job.WithForce(ctx)
+	}
 	done, err := e.apply(ctx, batch{
 		all: true, looks: true, list: a.look, calendars: a.changedCalendars, before: a.before, after: a.after,
 	})

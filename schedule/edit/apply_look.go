@@ -71,11 +71,42 @@ func (a *applying) lookAtJobs(ctx context.Context) error {
 			return err
 		}
 	}
+	if p == nil && c == nil {
+		if err := a.lookAtChains(ctx, &p); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p != nil:
 		return p
 	case c != nil:
 		return c
+	}
+	return nil
+}
+
+// lookAtChains checks which jobs the jobs follow. The transaction checks it again.
+func (a *applying) lookAtChains(ctx context.Context, p *job.Problems) error {
+	var changed []*job.Spec
+	index, defs := map[*job.Spec]int{}, map[job.Name]*job.Spec{}
+	for i := range a.jobs {
+		j := &a.jobs[i]
+		if defs[j.spec.JobName()] = &j.spec; j.spec.After != nil && !j.same {
+			changed, index[&j.spec] = append(changed, &j.spec), j.index
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+
+	c, err := checkChains(a.DB.Reader(ctx), changed, defs, nil)
+	if err != nil {
+		return err
+	}
+	for _, spec := range changed {
+		for _, q := range c.problems[spec] {
+			p.Put(fmt.Sprintf("jobs[%d].%s", index[spec], q.Field), q.Text)
+		}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go-crontab/job"
@@ -220,7 +219,7 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 
 	if v.def.Delay != 0 {
 		next := job.Micros(0) // the end of the last run of the old schedule makes it due
-		if !v.lives(back) {
+		if !v.lives() {
 			next = max(v.def.FirstDelayed(now), v.row.BegunTo+1)
 		}
 		v.row.SetCursor(next)
@@ -233,17 +232,15 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 	v.row.Error, v.takeBack, v.again = "", back, !known
 }
 
-// lives reports whether the last run of the job's schedule has not ended, and is not taken back. Its
-// end makes the next run of a job with a delay due.
-func (v *verdict) lives(back []trip.Ahead) bool {
-	l := v.latest
-	return l != nil && l.State != trip.Ended && !slices.ContainsFunc(back, func(a trip.Ahead) bool { return a.Run == l.Run })
+// lives reports whether the last run of the job's schedule has begun or is overdue. Its end makes the next run of a job with a delay due.
+func (v *verdict) lives() bool {
+	return v.latest != nil && v.latest.State != trip.Ended
 }
 
 // delayAnew returns the cursor of a job whose delay or bounds have changed: the delay counts from the
 // end from which it counted before.
 func (v *verdict) delayAnew(back []trip.Ahead, now job.Micros) job.Micros {
-	if v.lives(back) {
+	if v.lives() {
 		return 0
 	}
 	was := v.row.Cursor()

@@ -86,7 +86,7 @@ func lockJobs(
 	if locked, err = lock(tx, all, last); err != nil {
 		return nil, nil, err
 	}
-	latest, err := trip.LastScheduled(tx, delayed)
+	latest, err := trip.LastScheduled(tx, delayed, now)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ func TestEndsAreNoted(t *testing.T) {
 	f := setUp(t)
 	f.jobs(10)
 	l := f.insertRuns(8)
-	f.tx(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, l[:4], epoch, 1); return err })
+	f.tx(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, false, l[:4], epoch, 1); return err })
 
 	ends := make([]trip.End, 4)
 	for i := range ends {
@@ -98,7 +98,7 @@ func TestFollowEnds(t *testing.T) {
 	f := setUp(t)
 	f.jobs(200)
 	l := f.insertRuns(120)
-	f.tx(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, l, epoch, 1); return err })
+	f.tx(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, false, l, epoch, 1); return err })
 	for i := range l {
 		f.tx(func(tx *sql.Tx) error {
 			_, err := trip.FinishAlone(tx, 1, []trip.End{

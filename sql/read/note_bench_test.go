@@ -46,7 +46,7 @@ func BenchmarkFinish(b *testing.B) {
 		}
 
 		do(func(tx *sql.Tx) error { return trip.Insert(tx, 1, runs) })
-		do(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, launches, 1, 1); return err })
+		do(func(tx *sql.Tx) error { _, err := trip.Start(tx, 1, 0, false, launches, 1, 1); return err })
 		b.StartTimer()
 		do(func(tx *sql.Tx) error { _, err := trip.FinishAlone(tx, 1, ends); return err })
 	}

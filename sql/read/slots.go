@@ -60,7 +60,7 @@ func (db *DB) CountSlots(ctx context.Context, jobID int64, from, before, length,
 	query := `
 		SELECT (r.due - ?) DIV ?, r.state, r.outcome, r.due > ?, COUNT(*), MAX(r.due)
 		FROM run r FORCE INDEX (attempt)
-		WHERE r.job_id = ? AND r.due >= ? AND r.due < ? AND r.request = 0 AND (r.final = 1 OR r.state <> 'ended')
+		WHERE r.job_id = ? AND r.due >= ? AND r.due < ? AND r.request <= 0 AND (r.final = 1 OR r.state <> 'ended')
 			AND COALESCE(r.due_count, 1) = 1` + in + `
 		GROUP BY 1, 2, 3, 4`
 	scan := func(rows *sql.Rows) (c SlotCount, err error) {

@@ -2,6 +2,7 @@ package trip
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"go-crontab/job"
@@ -32,7 +33,7 @@ func WatchExecuting(tx *sql.Tx, jobs []int64) error {
 
 	query := `
 		UPDATE run FORCE INDEX (PRIMARY)
-		SET awaited = awaited | 2
+		SET awaited = awaited & 7 | 2
 		WHERE state = 'executing' AND id IN ` + each(executing, func(h *Held) int64 { return h.Launch.Run })
 	_, err = tx.Exec("watch executing runs", query)
 	return err
@@ -201,7 +202,7 @@ func MarkGathered(tx *sql.Tx, runs []int64) error {
 	}
 	query := `
 		UPDATE run FORCE INDEX (PRIMARY)
-		SET awaited = awaited | 4
+		SET awaited = awaited & 7 | 4
 		WHERE id IN ` + list(slices.Values(runs))
 	_, err := tx.Exec("mark gathered runs", query)
 	return err
@@ -223,7 +224,8 @@ func DropIncomplete(tx *sql.Tx, session Owner, launches []Launch, jobs []int64) 
 	}
 
 	query := `
-		DELETE FROM run
+		DELETE r
+		FROM run r FORCE INDEX (PRIMARY)
 		WHERE ` + at(session, Prepared, launches)
 	_, err := tx.Exec("drop runs that wait for others", query)
 	return err
@@ -249,7 +251,7 @@ func MoveDelayed(tx *sql.Tx, ends []Delayed) error {
 		return nil
 	}
 
-	latest, err := LastScheduled(tx, slices.Sorted(maps.Keys(byJob)))
+	latest, err := LastScheduled(tx, slices.Sorted(maps.Keys(byJob)), math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -268,15 +270,16 @@ func MoveDelayed(tx *sql.Tx, ends []Delayed) error {
 	const query = `
 		UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]', at BIGINT PATH '$[1]')) n
 		STRAIGHT_JOIN job j FORCE INDEX (PRIMARY) ON j.id = n.id
-		SET j.parked = IF(j.paused = 0, j.parked, COALESCE(j.parked, GREATEST(n.at, j.begun_to + 1))),
-			j.next_due = IF(j.paused = 0, COALESCE(j.next_due, GREATEST(n.at, j.begun_to + 1)), j.next_due)
+		SET j.parked = IF(j.paused = 0, j.parked, COALESCE(j.parked, GREATEST(n.at, LEAST(j.begun_to, 9223372036854775806) + 1))),
+			j.next_due = IF(j.paused = 0, COALESCE(j.next_due, GREATEST(n.at, LEAST(j.begun_to, 9223372036854775806) + 1)), j.next_due)
 		WHERE j.living = 1`
 	_, err = tx.Exec("move cursors after ends", query, r.json())
 	return err
 }
 
-// LastScheduled returns, by job, the run of the schedule that is due last, in its last attempt.
-func LastScheduled(r sql.Reader, jobs []int64) (map[int64]Ahead, error) {
+// LastScheduled returns, by job, the run of the schedule that is due last up to an instant, or has
+// begun, in its last attempt.
+func LastScheduled(r sql.Reader, jobs []int64, upto job.Micros) (map[int64]Ahead, error) {
 	out := map[int64]Ahead{}
 	if len(jobs) == 0 {
 		return out, nil
@@ -286,12 +289,12 @@ func LastScheduled(r sql.Reader, jobs []int64) (map[int64]Ahead, error) {
 		SELECT COALESCE((
 			SELECT l.id
 			FROM run l FORCE INDEX (attempt)
-			WHERE l.job_id = j.id AND l.request = 0
+			WHERE l.job_id = j.id AND l.due <= GREATEST(?, j.begun_to) AND l.request = 0
 			ORDER BY l.due DESC, l.request DESC, l.attempt DESC
 			LIMIT 1), 0)
 		FROM job j FORCE INDEX (PRIMARY)
 		WHERE j.id IN ` + list(slices.Values(jobs))
-	runs, err := sql.Select(r, "find the last runs of schedules", scanID, last)
+	runs, err := sql.Select(r, "find the last runs of schedules", scanID, last, int64(upto))
 	if err != nil || len(runs) == 0 {
 		return out, err
 	}
@@ -386,5 +389,40 @@ func NamedUpstreams(r sql.Reader, names []string) (out []string, err error) {
 		out = append(out, found...)
 	}
 
+	return out, nil
+}
+
+// FollowersOf returns the jobs that follow jobs.
+func FollowersOf(r sql.Reader, ids []int64) (map[int64][]LinkedJob, error) {
+	found, err := Followers(r, ids)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []int64
+	for _, list := range found {
+		for _, f := range list {
+			jobs = append(jobs, f.JobID)
+		}
+	}
+	slices.Sort(jobs)
+	read, err := Definitions(r, slices.Compact(jobs))
+	if err != nil {
+		return nil, err
+	}
+	specs := map[int64]*job.Spec{}
+	for _, d := range read {
+		if spec, err := job.DecodeSpec(d.Text); err == nil {
+			specs[d.JobID] = &spec
+		}
+	}
+
+	out := map[int64][]LinkedJob{}
+	for id, list := range found {
+		for _, f := range list {
+			if spec := specs[f.JobID]; spec != nil && spec.Follows(f.Upstream) {
+				out[id] = append(out[id], LinkedJob{ID: f.JobID, Spec: spec})
+			}
+		}
+	}
 	return out, nil
 }

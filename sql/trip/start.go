@@ -48,7 +48,7 @@ func Start(
 	}
 	watch := ""
 	if watched {
-		watch = ", awaited = awaited | 2"
+		watch = ", awaited = awaited & 7 | 2"
 	}
 	query := `
 		UPDATE run FORCE INDEX (PRIMARY)

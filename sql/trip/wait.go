@@ -71,7 +71,7 @@ func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 
 	change := `
 		UPDATE run FORCE INDEX (PRIMARY)
-		SET awaited = awaited | 1
+		SET awaited = awaited & 7 | 1
 		WHERE id IN ` + list(slices.Values(found))
 	_, err = tx.Exec("mark awaited runs", change)
 	return out, err

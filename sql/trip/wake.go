@@ -130,7 +130,7 @@ func wakeRuns(tx *sql.Tx, ids []int64, group int32, now job.Micros) ([]int64, er
 
 	change := `
 		UPDATE run FORCE INDEX (PRIMARY)
-		SET state = 'idle', owner = 0, due_now = ?, grp = ?, awaited = awaited | 1
+		SET state = 'idle', owner = 0, due_now = ?, grp = ?, awaited = awaited & 7 | 1
 		WHERE id IN ` + list(slices.Values(found))
 	n, err := tx.Exec("wake runs", change, int64(now), -group)
 	return found, expect("wake runs", n, len(found), err)

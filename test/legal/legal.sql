@@ -74,6 +74,7 @@ BEGIN
   DECLARE broken VARCHAR(200) DEFAULT NULL;
   SET broken = CASE
     WHEN OLD.state = 'executing' THEN 'an executing run leaves a record'
+    WHEN OLD.kind = 'after' AND OLD.attempt = 1 AND OLD.state = 'prepared' THEN NULL -- its job waits for further ends
     WHEN OLD.state <> 'ended' AND (OLD.kind <> 'schedule' OR OLD.attempt > 1)
       THEN 'only first attempts of the schedule are taken back'
     WHEN OLD.state <> 'ended' AND OLD.due <= (SELECT begun_to FROM job WHERE id = OLD.job_id)

@@ -59,7 +59,7 @@ func BenchmarkSteps(b *testing.B) {
 			return trip.Insert(tx, 7, runs)
 		}},
 		{"start", func(tx *sql.Tx, from int) error {
-			_, err := trip.Start(tx, 7, 0, launches(from), due, 1_000_000)
+			_, err := trip.Start(tx, 7, 0, false, launches(from), due, 1_000_000)
 			return err
 		}},
 		{"mark", func(tx *sql.Tx, from int) error {

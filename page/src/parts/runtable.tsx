@@ -38,7 +38,7 @@ export function useRuns(path: string, job?: string) {
   return { ...list, items: list.items.map((x) => heard.runs.get(keyOf(x)) ?? x).filter((x) => !heard.runs.has(keyOf(x)) || fits(path, x)) };
 }
 
-const triggers: Record<Run['trigger'], Text> = { schedule: 'scheduled', manual: 'manual', backfill: 'backfill' };
+const triggers: Record<Run['trigger'], Text> = { schedule: 'scheduled', manual: 'manual', backfill: 'backfill', after: 'after a job' };
 export const triggerText = (r: Run) => t(triggers[r.trigger]);
 
 export function RunTable({ runs, withJob, zone }: { runs: Run[]; withJob?: boolean; zone?: string }) {

@@ -21,7 +21,9 @@ type Format = 'yaml' | 'json';
 type Path = (string | number)[];
 
 const answered = ['id', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'health', 'last_runs'];
-const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'schedule', 'schedules', 'every', 'at', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'command', 'http', 'handler', 'payload', 'stdin'];
+/** The fields of which a job has one: when it is due. */
+const kindsOfWhen = ['schedule', 'schedules', 'every', 'delay', 'after', 'at'] as const;
+const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'schedule', 'schedules', 'every', 'at', 'delay', 'after', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'command', 'http', 'handler', 'payload', 'stdin'];
 
 /** The definition of a job, without what the server alone says. */
 export function specOf(j: Job): Spec {
@@ -122,7 +124,7 @@ async function look(spec: Spec, json: string, signal?: AbortSignal): Promise<Loo
   const warn = (more: Sentence[] = []) => { out.warnings.push(...more.filter((w) => !out.warnings.some((o) => o.message === w.message))); };
   const wrong = (more: Looked['errors']) => { out.errors.push(...more.filter((e) => !out.errors.some((o) => o.field === e.field))); };
   const looks: Promise<void>[] = [];
-  if (['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined)) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(spec), n: 6 }, signal }).then(
+  if (kindsOfWhen.some((k) => spec[k] !== undefined)) looks.push(call<Preview>('/api/v1/preview', { method: 'POST', body: { ...whenOf(spec), n: 6 }, signal }).then(
     (p) => { out.preview = p.data; warn(p.data.warnings); },
     (err) => { if (err instanceof Problem && err.status === 422) wrong(err.errors); else failed(err); }));
   looks.push(call<Applied>('/api/v1/apply', { method: 'POST', body: { dry_run: true, jobs: [spec] }, signal }).then(
@@ -363,9 +365,9 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
     return <Field key={path} id={id} label={t(label)} hint={hint} error={error(path)}><select id={id} disabled={disabled} value={str(path)} onChange={(ev) => set(path.split('.'), ev.currentTarget.value)}>{options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}</select></Field>;
   };
   const groups = useGet<Page<Group>>('/api/v1/groups', { every: 0, read: upTo(1000) }), calendars = useGet<Page<CalendarItem>>('/api/v1/calendars', { every: 0, read: upTo(1000) });
-  const kind = spec.schedules !== undefined ? 'schedules' : spec.every !== undefined ? 'every' : spec.at !== undefined ? 'at' : 'schedule';
+  const kind = spec.schedules !== undefined ? 'schedules' : spec.every !== undefined ? 'every' : spec.delay !== undefined ? 'delay' : spec.after !== undefined ? 'after' : spec.at !== undefined ? 'at' : 'schedule';
   const [wantKind, setWantKind] = useState<string>(kind);
-  const shown = ['schedule', 'schedules', 'every', 'at'].some((k) => spec[k] !== undefined) ? kind : wantKind;
+  const shown = kindsOfWhen.some((k) => spec[k] !== undefined) ? kind : wantKind;
   const work = spec.http !== undefined ? 'http' : spec.handler !== undefined ? 'handler' : 'command';
   const [wantWork, setWantWork] = useState<string>(work);
   const does = ['command', 'http', 'handler'].some((k) => spec[k] !== undefined) ? work : wantWork;
@@ -375,9 +377,10 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
   const setKind = (k: string) => {
     setWantKind(k);
     const cron = k === 'schedule' || k === 'schedules', first = spec.schedule ?? spec.schedules?.[0];
-    change([...(['schedule', 'schedules', 'every', 'at'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? zoneOfNew : [[['timezone'], undefined] as [Path, unknown]]),
+    change([...kindsOfWhen.filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? zoneOfNew : [[['timezone'], undefined] as [Path, unknown]]),
+      ...(k === 'after' || k === 'delay' ? (['max_fires', 'jitter', 'calendars', ...(k === 'after' ? ['start', 'end'] as const : [])] as const).map((x) => [[x], undefined] as [Path, unknown]) : []),
       ...(k === 'at' ? (['start', 'end', 'max_fires'] as const).map((x) => [[x], undefined] as [Path, unknown]) : k !== 'every' && spec.every !== undefined ? [[['start'], undefined] as [Path, unknown]] : []),
-      [[k], k === 'every' ? '10m' : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
+      [[k], k === 'every' ? '10m' : k === 'delay' ? '5m' : k === 'after' ? { jobs: [''] } : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
   };
   const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(k !== 'command' && spec.output !== undefined ? [[['output'], undefined] as [Path, unknown]] : []), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
   const filled = (...paths: string[]) => paths.filter((p) => {
@@ -392,7 +395,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
       <Card title={t('Basics')}>
         <div class="in fields">{box('name', 'Name', { place: 'nightly backup' })}{box('app', 'App', { place: 'default', hint: t('A namespace for related jobs') })}{box('description', 'Description', { wide: true })}</div>
       </Card>
-      <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'at', text: t('Once') }]} />}>
+      <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'delay', text: t('Delay') }, { value: 'after', text: t('After jobs') }, { value: 'at', text: t('Once') }]} />}>
         <div class="in fields">
           {shown === 'schedule' && <>
             {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, write: setCron, hint: t('minute hour day month weekday; with six fields, seconds come first') })}
@@ -400,6 +403,13 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
           </>}
           {shown === 'schedules' && <List spec={spec} set={set} error={error} disabled={disabled} />}
           {shown === 'every' && box('every', 'Interval', { mono: true, place: '15m', hint: t('For example 10s, 15m, 1h30m') })}
+          {shown === 'delay' && box('delay', 'Delay', { mono: true, place: '5m', hint: t('From the end of a run to the next due time') })}
+          {shown === 'after' && <>
+            <Field id="f-after-jobs" label={t('Jobs to follow')} hint={t('Names, or app/name, separated by commas')} error={error('after.jobs') ?? error('after.jobs[0]')}><input id="f-after-jobs" class="mono" disabled={disabled} value={(spec.after?.jobs ?? []).join(', ')} onInput={(ev) => set(['after', 'jobs'], ev.currentTarget.value.split(/,\s*/))} placeholder="extract, billing/close" /></Field>
+            {pick('after.on', 'Which ends count', [['', t('successes (default)')], ['success', t('successes')], ['failure', t('failures')], ['end', t('all ends')]])}
+            {pick('after.match', 'How many must have ended', [['', t('all of them (default)')], ['all', t('all of them')], ['any', t('any of them')]])}
+            {box('after.within', 'Within', { mono: true, place: '24h', hint: t('How far apart the ends may lie') })}
+          </>}
           {shown === 'at' && box('at', 'Date and time', { mono: true, place: '2027-01-31T09:00:00Z', hint: t('With its UTC offset, for example 2027-01-31T09:00:00Z') })}
           {(shown === 'schedule' || shown === 'schedules') && box('timezone', 'Time zone', { place: 'UTC', list: 'zones' })}
           <datalist id="zones">{zones.map((z) => <option key={z} value={z} />)}</datalist>
