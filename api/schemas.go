@@ -197,8 +197,6 @@ var objects = map[string]string{
 	"http.sign": "Signs requests with HMAC-SHA256.",
 	"ping": "An address to call when a due time has ended, such as an external monitor that raises an alarm if " +
 		"the call is missing.",
-	"params": "Values that a request for a run can give. Commands get them as GOCRONTAB_PARAM_NAME, requests as " +
-		"{{param.NAME}}.",
 	"limits":  "Resource limits of the command.",
 	"misfire": "What happens to due times that no node could start in time.",
 	"keep": "Which records of the job's runs are kept, with their output. Fields that are left out come from the " +
