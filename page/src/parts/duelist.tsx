@@ -7,7 +7,7 @@ import { marks } from './dues';
 
 // The next due times of a definition, as a list.
 
-const whenFields = ['schedule', 'schedules', 'every', 'at', 'delay', 'after', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector', 'app', 'name'];
+const whenFields = ['schedule', 'schedules', 'every', 'at', 'delay', 'after', 'manual', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'handler', 'selector', 'app', 'name'];
 
 /** The fields that a preview takes. */
 export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(whenFields.filter((k) => spec[k] !== undefined).map((k) => [k, spec[k]]));
