@@ -228,6 +228,7 @@ export interface Backfill {
   to: string;
   parallel: number;
   missing: boolean;
+  params?: Record<string, ParamValue>;
   state: 'running' | 'done' | 'cancelled';
   health: 'running' | 'failing' | 'succeeded' | 'failed' | 'cancelled' | 'unknown';
   total: number;
@@ -425,6 +426,7 @@ export interface Definition {
   schedules?: string[];
   every?: Duration;
   at?: string;
+  manual?: boolean;
   timezone?: string;
   start?: string;
   end?: string;
@@ -444,6 +446,7 @@ export interface Definition {
   success_codes?: number[];
   grace?: Duration;
   limits?: Limits;
+  params?: Record<string, Param>;
   overlap: Overlap;
   queue?: number;
   group?: string;
@@ -706,6 +709,7 @@ export interface Job {
   schedules?: string[];
   every?: Duration;
   at?: string;
+  manual?: boolean;
   timezone?: string;
   start?: string;
   end?: string;
@@ -725,6 +729,7 @@ export interface Job {
   success_codes?: number[];
   grace?: Duration;
   limits?: Limits;
+  params?: Record<string, Param>;
   overlap: 'skip' | 'queue' | 'replace' | 'allow' | '';
   queue?: number;
   group?: string;
@@ -1002,6 +1007,17 @@ export interface OutputEvent {
 
 export type Overlap = 'skip' | 'queue' | 'replace' | 'allow';
 
+export interface Param {
+  type?: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  default?: ParamValue;
+  enum?: ParamValue[];
+  required?: boolean;
+  secret?: string;
+  description?: string;
+}
+
+export type ParamValue = string | number | boolean;
+
 export interface Pause {
   scope: Scope;
   app?: string;
@@ -1142,6 +1158,7 @@ export interface Run {
   trigger: 'schedule' | 'manual' | 'backfill' | 'after';
   request?: string;
   upstream?: Upstream;
+  params?: Record<string, ParamValue>;
   output_bytes: number;
   output_truncated: boolean;
   output_removed?: boolean;
