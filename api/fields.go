@@ -150,14 +150,6 @@ func (f *fields) boolean(name string, to **bool) {
 	*to = &b
 }
 
-// flag is boolean for a variable without a third value.
-func (f *fields) flag(name string, to *bool) {
-	var given *bool
-	if f.boolean(name, &given); given != nil {
-		*to = *given
-	}
-}
-
 // count reads a whole number from 1 to most.
 func (f *fields) count(name string, to *int, most int) {
 	v, ok := f.take(name)
