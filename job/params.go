@@ -166,7 +166,7 @@ func (p *Param) check(found *Problems, field string, v Value) Value {
 	text := fitting.Text()
 	switch {
 	case !ok:
-		found.Add(field, problem.ParamWant, shorten(string(v)), p.Type, p.wanted())
+		found.Add(field, problem.ParamWant.Advise("give %s", p.wanted()), shorten(string(v)), p.Type)
 	case len(text) > MaxParamValue:
 		found.Add(field, problem.TooManyBytes, len(text), MaxParamValue)
 	case strings.ContainsRune(text, 0) || !utf8.ValidString(text):

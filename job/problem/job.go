@@ -138,7 +138,7 @@ var (
 // Problems of parameters.
 var (
 	ParamName        = say("param_name", "%q cannot be the name of a parameter: begin with a small letter, then up to 31 small letters, digits and _")
-	ParamWant        = say("param_want", "is %s, but the parameter is of type %s; give %s")
+	ParamWant        = say("param_want", "is %s, but the parameter is of type %s")
 	ParamNotIn       = say("param_not_in", "is %s, but must be one of %s")
 	ParamUnknown     = say("param_unknown", "the job has no parameter %q")
 	ParamIsSecret    = say("param_is_secret", "is the secret %s, so nobody can give it")

@@ -43,7 +43,7 @@ export const sentences: Record<string, string> = {
   manual_due_times: '没有计划时间：任务没有设定“何时”，请手动运行',
   want_value: '$1：应为文本、数字、true 或 false', want_values: '$1：应为文本、数字、true 和 false 的列表，例如 ["full", "delta"]',
   placeholder_param: '占位符 {{param.$1}}：任务没有这个参数',
-  param_name: '“$1”不能作为参数名：以小写字母开头，其后至多 31 个小写字母、数字或 _', param_want: '$1：参数类型为 $2；应为 $3',
+  param_name: '“$1”不能作为参数名：以小写字母开头，其后至多 31 个小写字母、数字或 _', param_want: '$1：参数的类型是 $2',
   param_not_in: '$1 不在允许的值之中：$2', param_unknown: '任务没有参数“$1”', param_is_secret: '取自密钥 $1，不能另行指定',
   param_nobody_gives: '只能与 manual 同用：自动运行时没有人给出值；请设默认值', params_long: '合计 $1 字节，超过上限 $2',
   every_too_short: '间隔 $1 短于 $2',
