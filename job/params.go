@@ -145,8 +145,11 @@ func daysFrom(v Value) (days int, ok bool) {
 	return days, true
 }
 
-// wanted describes the values of the type.
+// wanted describes the allowed values.
 func (p *Param) wanted() string {
+	if len(p.Enum) > 0 {
+		return "one of " + listOf(p.Enum)
+	}
 	switch p.Type {
 	case ParamInteger:
 		return "a whole number such as 5"
