@@ -249,7 +249,7 @@ func TestDelay(t *testing.T) {
 	if _, err := p.RunNow(p.ctx, []int64{id}, 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	m.takesOverdueKeeping(4)
+	m.takesOverdueKeeping(4.5)
 	c.wantJobs("beside a run by hand", "j 1 1 next 8.0000")
 	m.claims(8)
 	m.starter.start(m.Context(), m.at(8), m.at(8))

@@ -290,7 +290,7 @@ func LastScheduled(r sql.Reader, jobs []int64, upto job.Micros) (map[int64]Ahead
 			SELECT l.id
 			FROM run l FORCE INDEX (attempt)
 			WHERE l.job_id = j.id AND l.due <= GREATEST(?, j.begun_to) AND l.request = 0
-			ORDER BY l.due DESC, l.request DESC, l.attempt DESC
+			ORDER BY l.job_id DESC, l.due DESC, l.request DESC, l.attempt DESC
 			LIMIT 1), 0)
 		FROM job j FORCE INDEX (PRIMARY)
 		WHERE j.id IN ` + list(slices.Values(jobs))
