@@ -148,7 +148,7 @@ func daysFrom(v Value) (days int, ok bool) {
 // wanted describes the allowed values.
 func (p *Param) wanted() string {
 	if len(p.Enum) > 0 {
-		return "one of " + listOf(p.Enum)
+		return "one of " + valueList(p.Enum)
 	}
 	switch p.Type {
 	case ParamInteger:
@@ -175,12 +175,12 @@ func (p *Param) check(found *Problems, field string, v Value) Value {
 	case strings.ContainsRune(text, 0) || !utf8.ValidString(text):
 		found.Add(field, problem.NotText)
 	case len(p.Enum) > 0 && !slices.Contains(p.Enum, fitting):
-		found.Add(field, problem.ParamNotIn, shorten(string(v)), listOf(p.Enum))
+		found.Add(field, problem.ParamNotIn, shorten(string(v)), valueList(p.Enum))
 	}
 	return fitting
 }
 
-func listOf(values []Value) string {
+func valueList(values []Value) string {
 	var said []string
 	for _, v := range values {
 		said = append(said, string(v))

@@ -17,8 +17,8 @@ func paramSpec(t *testing.T, text string) *Spec {
 	return &s
 }
 
-// wantProblem checks that an error names a field, and says something of it.
-func wantProblem(t *testing.T, err error, field, says string) {
+// wantParamProblem checks that an error names a field, and says something of it.
+func wantParamProblem(t *testing.T, err error, field, says string) {
 	t.Helper()
 	var p Problems
 	if !errors.As(err, &p) {
@@ -50,7 +50,7 @@ func TestManual(t *testing.T) {
 		"calendars": `"calendars": ["work"]`, "end": `"end": "2030-01-01T00:00:00Z"`,
 	} {
 		s := paramSpec(t, `{"name": "j", "manual": true, "command": "true", `+with+`}`)
-		wantProblem(t, s.Validate(), field, "cannot be used with")
+		wantParamProblem(t, s.Validate(), field, "cannot be used with")
 	}
 }
 
@@ -72,17 +72,17 @@ func TestParamDefinitions(t *testing.T) {
 	} {
 		err := paramSpec(t, `{"name": "j", "manual": true, "command": "true", "params": `+c.params+`}`).Validate()
 		if c.field != "" {
-			wantProblem(t, err, c.field, c.says)
+			wantParamProblem(t, err, c.field, c.says)
 		} else if err != nil {
 			t.Errorf("%s: %v", c.params, err)
 		}
 	}
 
 	s := paramSpec(t, `{"name": "j", "every": "1h", "command": "true", "params": {"x": {"required": true}}}`)
-	wantProblem(t, s.Validate(), "params.x.required", "can only be used with manual")
+	wantParamProblem(t, s.Validate(), "params.x.required", "can only be used with manual")
 
 	s = paramSpec(t, `{"name": "j", "every": "1h", "http": {"url": "https://a.example/{{param.day}}"}, "params": {"x": {}}}`)
-	wantProblem(t, s.Validate(), "http.url", "no such parameter")
+	wantParamProblem(t, s.Validate(), "http.url", "no such parameter")
 	s = paramSpec(t, `{"name": "j", "every": "1h", "http": {"url": "https://a.example/{{param.x}}"}, "params": {"x": {"secret": "k"}}}`)
 	if s.Validate() == nil {
 		t.Error("a secret in a URL was accepted")
@@ -109,7 +109,7 @@ func TestCheckParams(t *testing.T) {
 	} {
 		got, err := s.CheckParams(c.given)
 		if c.field != "" {
-			wantProblem(t, err, c.field, c.says)
+			wantParamProblem(t, err, c.field, c.says)
 		} else if err != nil || got["n"] != "10" {
 			t.Errorf("%v: got %v, %v", c.given, got, err)
 		}
