@@ -3,6 +3,13 @@
 /** A page of a list; next is the cursor of the page after it. */
 export interface Page<T> { items: T[]; next?: string }
 
+export interface After {
+  jobs: string[];
+  on?: string;
+  match?: string;
+  within?: Duration;
+}
+
 export interface Alert {
   id: string;
   state: 'firing' | 'resolved';
@@ -426,6 +433,8 @@ export interface Definition {
   schedules?: string[];
   every?: Duration;
   at?: string;
+  delay?: Duration;
+  after?: After;
   manual?: boolean;
   timezone?: string;
   start?: string;
@@ -709,6 +718,8 @@ export interface Job {
   schedules?: string[];
   every?: Duration;
   at?: string;
+  delay?: Duration;
+  after?: After;
   manual?: boolean;
   timezone?: string;
   start?: string;
@@ -741,6 +752,7 @@ export interface Job {
   output?: Capture;
   on_lost: 'fail' | 'rerun' | '';
   ping?: Ping;
+  followers?: string[];
   paused: boolean;
   pause?: Pause;
   status: Status;
@@ -858,7 +870,7 @@ export interface LastRun {
   outcome?: Outcome;
   attempt: number;
   final: boolean;
-  trigger: 'schedule' | 'manual' | 'backfill';
+  trigger: 'schedule' | 'manual' | 'backfill' | 'after';
 }
 
 export interface Limits {
