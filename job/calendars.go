@@ -25,7 +25,7 @@ func (s *Spec) validateCalendars(p *Problems) {
 
 // uncalendared returns the definition without its calendars.
 func (s *Spec) uncalendared() *Spec {
-	if len(s.Calendars) == 0 {
+	if len(s.Calendars) == 0 || s.unscheduled() { // the latter may have none, and Compile says so
 		return s
 	}
 	plain := *s
