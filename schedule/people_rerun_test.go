@@ -23,6 +23,12 @@ var changesToRefuse = map[string]func(p *person, busy, paused int64) (any, error
 		return p.Update(p.ctx, busy, 0, spec)
 	},
 	"update a paused job": func(p *person, _, paused int64) (any, error) { return p.Update(p.ctx, paused, 0, ofEvery("paused", 3)) },
+	"follow": func(p *person, _, _ int64) (any, error) {
+		return p.Create(p.ctx, following("f", job.After{Jobs: []string{"busy", "paused"}}), false)
+	},
+	"delay": func(p *person, busy, _ int64) (any, error) {
+		return p.Update(p.ctx, busy, 0, job.Spec{Name: "busy", Command: "true", Delay: job.Duration(time.Minute)})
+	},
 	"pause": func(p *person, busy, _ int64) (any, error) {
 		return p.Pause(p.ctx, busy, job.PauseRequest{Reason: "r", Until: t0.Add(time.Hour)})
 	},
