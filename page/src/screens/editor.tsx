@@ -426,7 +426,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
           {pick('overlap', 'If the previous run is still running', [['', t('skip the new run (default)')], ['skip', t('skip the new run')], ['queue', t('queue the new run')], ['replace', t('replace the old run')], ['allow', t('run both')]])}
         </div>
       </Card>
-      {section('Parameters', ['params'], <ParamRows value={spec.params} disabled={disabled} set={(v) => set(['params'], v)} error={e('params')} />)}
+      {section('Parameters', ['params'], <ParamRows value={spec.params} disabled={disabled} set={(v) => set(['params'], v)} error={error('params')} />)}
       {section('Retries', ['retry.attempts', 'retry.backoff', 'retry.factor', 'retry.max_backoff', 'retry.jitter'], <>{box('retry.attempts', 'Max attempts', { number: true, place: '1' })}{box('retry.backoff', 'Backoff', { mono: true, place: '10s' })}{box('retry.factor', 'Backoff factor', { number: true, place: '1' })}{box('retry.max_backoff', 'Max backoff', { mono: true, place: '1h' })}{box('retry.jitter', 'Jitter', { mono: true })}</>)}
       {section('Missed & late runs', ['misfire.policy', 'misfire.max_age', 'misfire.after', 'misfire.max_count', 'start_deadline', 'on_lost'], <>
         {pick('misfire.policy', 'Missed runs', [['', t('run the latest (default)')], ['latest', t('run the latest')], ['skip', t('skip all')], ['all', t('run all')]])}{box('misfire.max_age', 'Max age', { mono: true, place: '1h' })}{box('misfire.max_count', 'Max missed runs', { number: true, place: '100' })}{box('start_deadline', 'Start deadline', { mono: true, hint: t('Later runs are not started') })}
