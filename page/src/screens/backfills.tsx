@@ -127,7 +127,7 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
     const close = closing();
     setProblem(undefined);
     try {
-      await post(`/api/v1/jobs/${j.id}/backfill`, { from, to, parallel: Number(parallel), missing, ...(Object.keys(params).length && { params }) }, key);
+      await post(`/api/v1/jobs/${j.id}/backfill`, { from, to, parallel: Number(parallel), missing, ...(Object.keys(params).length > 0 && { params }) }, key);
       close();
       say(t('Backfill started'));
       go(`/jobs/${j.id}/backfills`);
