@@ -34,6 +34,7 @@ func (s *Server) countedBackfill(ctx context.Context, b trip.BackfillRow, of rea
 		Parallel: b.Parallel, Missing: b.Missing,
 		State: string(b.State), Total: b.Total, Started: b.Planned, LeftOut: b.LeftOut, Outcomes: map[string]int64{},
 		Who:     b.Who,
+		Params:  paramsGiven(b.Given),
 		Created: b.Created.Time(), Updated: b.Updated.Time(),
 	}
 
@@ -54,6 +55,13 @@ func (s *Server) countedBackfill(ctx context.Context, b trip.BackfillRow, of rea
 	v.Failed -= nothing
 	v.Health = backfillHealth(b.State, v.Failed)
 	return v, nil
+}
+
+func paramsGiven(text string) map[string]job.Value {
+	if g := job.ParseGiven(text); g != nil {
+		return g.Params
+	}
+	return nil
 }
 
 // backfillHealth says in one word how a backfill fares.
@@ -95,6 +103,8 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	f.instant("to", &to)
 	f.count("parallel", &parallel, job.MaxParallel)
 	f.boolean("missing", &missing)
+	var params map[string]job.Value
+	f.values("params", &params)
 	if from == nil && body["from"] == nil {
 		f.wrong("from", problem.Missing.Advise("give a time such as 2027-01-31T03:00:00Z"))
 	}
@@ -112,7 +122,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	b, err := e.Backfill(r.Context(), id,
-		edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing}, key)
+		edit.Range{From: *from, To: *to, Parallel: parallel, Missing: missing != nil && *missing, Params: params}, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/backfills?job_id=%d shows whether it has begun.", id)
 	}

@@ -160,7 +160,7 @@ func inMinimalJob(t testing.TB, where, fields string) object {
 	t.Helper()
 	given := decode(t, where, "{"+fields+"}")
 	body := object{"name": minimalName, "schedule": "0 3 * * *", "command": "true"}
-	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at", "delay", "after"},
+	for name, instead := range map[string][]string{"schedule": {"schedules", "every", "at", "delay", "after", "manual"},
 		"command": {"http", "handler"}} {
 		if slices.ContainsFunc(instead, func(field string) bool { return given[field] != nil }) {
 			delete(body, name)

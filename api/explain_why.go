@@ -368,6 +368,10 @@ func (x *inquiry) dueUnbounded() bool {
 
 // unshifted answers that the instant is no due time, or that it would be a due time without jitter.
 func (x *inquiry) unshifted() {
+	if x.spec.Manual {
+		x.say(causeNotDue, "The job has no schedule: it runs only when somebody runs it.")
+		return
+	}
 	if x.spec.After != nil || x.spec.Delay != 0 {
 		x.err = errors.Join(x.err, x.unprompted())
 		return

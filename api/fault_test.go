@@ -84,7 +84,9 @@ func (b *broken) Apply(ctx context.Context, _ job.Apply) (job.Applied, error) {
 	return job.Applied{}, b.call(ctx, "Apply")
 }
 
-func (b *broken) RunNow(ctx context.Context, _ []int64, _ job.Micros, _ string) (edit.Asked, error) {
+func (b *broken) RunWith(
+	ctx context.Context, _ []int64, _ job.Micros, _ map[string]job.Value, _ string,
+) (edit.Asked, error) {
 	return edit.Asked{}, b.call(ctx, "RunNow")
 }
 

@@ -262,6 +262,34 @@ func (f *fields) textMap(name string, to *map[string]string) {
 	*to = m
 }
 
+// value reads a value of a parameter.
+func (f *fields) value(name string, to *job.Value) {
+	v, ok := f.take(name)
+	if !ok {
+		return
+	}
+
+	value, ok := job.ValueOf(v)
+	if !ok {
+		f.want(name, v, problem.WantValue)
+		return
+	}
+	*to = value
+}
+
+// values reads an object of values of parameters.
+func (f *fields) values(name string, to *map[string]job.Value) {
+	f.inner(name, func(f *fields) {
+		*to = map[string]job.Value{}
+		for _, param := range slices.Sorted(maps.Keys(f.object)) {
+			var v job.Value
+			if f.value(param, &v); v != "" {
+				(*to)[param] = v
+			}
+		}
+	})
+}
+
 // inner calls fn with the fields of an inner object.
 func (f *fields) inner(name string, fn func(*fields)) {
 	v, ok := f.take(name)

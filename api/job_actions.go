@@ -11,6 +11,7 @@ import (
 
 	"go-crontab/api/view"
 	"go-crontab/internal/auth"
+	"go-crontab/job"
 	"go-crontab/job/problem"
 	"go-crontab/schedule/edit"
 	"go-crontab/sql/read"
@@ -81,7 +82,15 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := readNothing(r); err != nil {
+	body, err := readOptional(r)
+	if err != nil {
+		return err
+	}
+
+	f := newFields(body)
+	var params map[string]job.Value
+	f.values("params", &params)
+	if err := f.done(); err != nil {
 		return err
 	}
 
@@ -90,7 +99,7 @@ func (s *Server) runJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	asked, err := e.RunNow(r.Context(), []int64{id}, 0, key)
+	asked, err := e.RunWith(r.Context(), []int64{id}, 0, params, key)
 	if err != nil {
 		return lookAt(err, "GET /api/v1/runs?job_id=%d shows its runs. You can safely repeat the request if it had an %s.",
 			id, keyHeader)

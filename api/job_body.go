@@ -34,6 +34,7 @@ func jobFields(f *fields) jobBody {
 	f.text("selector", &s.Selector)
 	f.duration("timeout", &s.Timeout)
 	commandFields(f, &s.CommandOptions)
+	paramFields(f, &s.Params)
 
 	// How its runs are handled.
 	f.text("overlap", (*string)(&s.Overlap))
@@ -69,11 +70,7 @@ func jobFields(f *fields) jobBody {
 	f.inner("keep", func(f *fields) { keepFields(f, &s.Keep) })
 	f.inner("output", func(f *fields) {
 		f.size("keep", &s.Output.Keep)
-		var mark *bool
-		f.boolean("mark_stderr", &mark)
-		if mark != nil {
-			s.Output.MarkStderr = *mark
-		}
+		f.flag("mark_stderr", &s.Output.MarkStderr)
 	})
 	f.boolean("paused", &b.paused)
 	return b
@@ -95,6 +92,7 @@ func scheduleFields(f *fields, s *job.Spec) {
 		f.text("match", &s.After.Match)
 		f.duration("within", &s.After.Within)
 	})
+	f.flag("manual", &s.Manual)
 	f.text("timezone", &s.Timezone)
 	f.instant("start", &s.Start)
 	f.instant("end", &s.End)

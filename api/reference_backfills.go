@@ -1,8 +1,11 @@
 package api
 
-import "go-crontab/api/view"
+import (
+	"net/http"
 
-import "net/http"
+	"go-crontab/api/view"
+	"go-crontab/job"
+)
 
 // backfillBody describes the body for Server.startBackfill.
 type backfillBody struct {
@@ -10,6 +13,8 @@ type backfillBody struct {
 	To       string `json:"to,omitempty" format:"date-time" doc:"The end of the range, inclusive. It must be in the past. Without it, now."`
 	Parallel int    `json:"parallel,omitempty" doc:"How many due times run at the same time. Without it, one."`
 	Missing  bool   `json:"missing,omitempty" doc:"Whether to leave out due times that have already succeeded."`
+
+	Params map[string]job.Value `json:"params,omitempty" doc:"Values of the job's parameters, for each run."`
 }
 
 var (

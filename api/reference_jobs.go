@@ -44,6 +44,7 @@ type previewBody struct {
 	At        string       `json:"at,omitempty" format:"date-time"`
 	Delay     job.Duration `json:"delay,omitempty"`
 	After     *job.After   `json:"after,omitempty"`
+	Manual    bool         `json:"manual,omitempty"`
 	Timezone  string       `json:"timezone,omitempty"`
 	Start     string       `json:"start,omitempty" format:"date-time"`
 	End       string       `json:"end,omitempty" format:"date-time"`
@@ -63,6 +64,11 @@ type previewBody struct {
 // nothingBody is the empty body.
 type nothingBody struct{}
 
+// paramsBody may give values of parameters.
+type paramsBody struct {
+	Params map[string]job.Value `json:"params,omitempty" doc:"Values of the job's parameters. The others have their defaults."`
+}
+
 // reasonBody may give the reason of a change.
 type reasonBody struct {
 	Reason string `json:"reason,omitempty" doc:"The reason, in one line. It is shown with the object and in the audit."`
@@ -76,6 +82,10 @@ type pauseBody struct {
 
 var (
 	emptyBody     = &requestBody{of: of[nothingBody](), optional: true, about: "None, or an empty object."}
+	mayGiveParams = &requestBody{
+		of: of[paramsBody](), optional: true, about: "None, or values of parameters.",
+		example: `{"params": {"day": "2026-11-01"}}`,
+	}
 	mayGiveReason = &requestBody{
 		of: of[reasonBody](), optional: true, about: "None, or the reason.", example: `{"reason": "new disks"}`,
 	}
@@ -93,7 +103,8 @@ var (
 var (
 	createJobDoc = operation{
 		id: "createJob", tag: tagJobs, once: true, summary: "Add a job",
-		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every`, `at`, `delay` or `after`, and exactly one of " +
+		about: "A job needs a name, exactly one of `schedule`, `schedules`, `every`, `at`, `delay`, `after` or `manual`, and " +
+			"exactly one of " +
 			"`command`, `http` or `handler`. " +
 			"It is planned at once, so a due time a moment later is not missed. An `at` that is further in the past " +
 			"than the job may start late " +
@@ -179,7 +190,7 @@ var (
 	runJobDoc = operation{
 		id: "runJob", tag: tagJobs, summary: "Run a job now, once",
 		about: "In addition to its due times, and even if it is paused. Its overlap policy applies.",
-		keyed: true, body: emptyBody, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
+		keyed: true, body: mayGiveParams, changes: true, problems: []kind{notFound, keyReused, unreadable, appLimit},
 		replies: []reply{
 			{status: http.StatusAccepted, about: "The request. Its run begins in a moment.", of: of[view.Requested]()},
 		},

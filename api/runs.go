@@ -46,7 +46,37 @@ func viewOfRun(r *read.Run) *view.Run {
 	}
 
 	v.Upstream = upstreamView(r.Given)
+	if r.Given != nil {
+		v.Params = r.Given.Params
+	}
 	return v
+}
+
+// paramsOf returns the values of all parameters of a run: what it was given, the defaults of its
+// version, and the names of secrets. If they cannot be computed, it returns what was given.
+func (s *Server) paramsOf(ctx context.Context, r *read.Run) (map[string]job.Value, error) {
+	var given map[string]job.Value
+	if r.Given != nil {
+		given = r.Given.Params
+	}
+	if r.Count > 1 {
+		return given, nil // no run
+	}
+
+	versions, err := s.cfg.DB.Versions(ctx, r.JobID, int64(r.Version), 1)
+	if err != nil || len(versions) == 0 || versions[0].SpecErr != nil || len(versions[0].Spec.Params) == 0 {
+		return given, err
+	}
+	spec := &versions[0].Spec
+	values, err := spec.ParamsOf(r.Given, r.Due)
+	if err != nil {
+		return given, nil
+	}
+
+	for name, secret := range spec.ParamSecrets() {
+		values[name], _ = job.ValueOf("{{secret." + string(secret) + "}}")
+	}
+	return values, nil
 }
 
 // upstreamView shows the run that a run follows; nil: none.
@@ -270,6 +300,9 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	v := viewOfRun(&run)
+	if v.Params, err = s.paramsOf(r.Context(), &run); err != nil {
+		return err
+	}
 	v.OutputTruncated = o.truncated()
 	if !run.Executing {
 		text := run.Output.Text()

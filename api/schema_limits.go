@@ -69,6 +69,7 @@ var limits = map[reflect.Type]map[string]limit{
 		"on_closed": oneOf(string(job.ClosedSkip), string(job.ClosedNext), string(job.ClosedPrevious)),
 		"n":         fromTo(1, maxDue),
 		"command":   upTo(job.MaxCommand), "stdin": upTo(job.MaxStdin), "env": entries(job.MaxEnv),
+		"params":  entries(job.MaxParams),
 		"payload": upTo(job.MaxPayload), "handler": upTo(job.MaxHandlerKey),
 		"success_codes":   func(s *openapi.Schema) { fromTo(0, 255)(s.Items) },
 		"skip_exit_codes": func(s *openapi.Schema) { fromTo(1, 255)(s.Items) },
@@ -92,6 +93,9 @@ var limits = map[reflect.Type]map[string]limit{
 	of[job.After](): {
 		"jobs": items(job.MaxUpstreams), "on": oneOf(job.OnSuccess, job.OnFailure, job.OnEnd),
 		"match": oneOf(job.MatchAll, job.MatchAny),
+	},
+	of[job.Param](): {
+		"enum": items(job.MaxParamEnum), "secret": upTo(job.MaxSecretName), "description": upTo(job.MaxText),
 	},
 	of[job.Misfire]():    {"max_count": fromTo(1, job.MaxMaxCount)},
 	of[job.Retry]():      {"attempts": fromTo(1, job.MaxAttempts)},

@@ -20,6 +20,7 @@ func newReflector() *openapi.Reflector {
 	return &openapi.Reflector{
 		Named: map[reflect.Type]openapi.Named{
 			of[job.Duration](): {Name: "Duration", Schema: durationSchema},
+			of[job.Value]():    {Name: "ParamValue", Schema: valueSchema},
 			of[job.Size]():     {Name: "Size", Schema: sizeSchema, Input: sizeInput},
 			of[job.Outcome](): words("Outcome",
 				"How a run ended. A run was not started if it was `skipped` (by a policy; "+
@@ -101,6 +102,13 @@ var (
 	sizeSchema = &openapi.Schema{
 		Type: openapi.Types{openapi.String}, Pattern: `^[0-9]+([KMGT]i)?B$`,
 		Description: "A number of bytes with a unit, a power of 1024.",
+	}
+	valueSchema = &openapi.Schema{
+		Description: "A value of a parameter: a text, a number, true or false.",
+		AnyOf: []*openapi.Schema{
+			{Type: openapi.Types{openapi.String}}, {Type: openapi.Types{openapi.Number}},
+			{Type: openapi.Types{openapi.Boolean}},
+		},
 	}
 	// A single schema with two types would be shorter, but client generators do not support it.
 	sizeInput = &openapi.Schema{

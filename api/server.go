@@ -48,8 +48,10 @@ type Editor interface {
 	// Apply makes all wanted changes or none. job.Conflicts lists the objects that are not at their
 	// wanted version.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
-	// RunNow adds a run to each job. A due time of zero means now.
-	RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (edit.Asked, error)
+	// RunWith adds a run to each job, with values of its parameters. A due time of zero means now.
+	RunWith(
+		ctx context.Context, jobs []int64, due job.Micros, params map[string]job.Value, key string,
+	) (edit.Asked, error)
 	// Rerun adds a run to each due time in the past. It calls then in its transaction.
 	Rerun(ctx context.Context, past []edit.Past, then func(edit.Asked)) (edit.Asked, error)
 	Kill(ctx context.Context, l job.Launch) error

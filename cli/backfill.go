@@ -39,6 +39,7 @@ func backfillStart(c *console) *cobra.Command {
 	var parallel int
 	var missing bool
 	var w waitFlags
+	var params paramFlags
 	cmd := &cobra.Command{
 		Use: "start JOB --from TIME [--to TIME]", Short: "Run the past due times of a job in a range",
 		Args: wants(1, 1, jobArgument),
@@ -56,6 +57,7 @@ other and take turns with scheduled runs.`,
 	cmd.Flags().StringVar(&to, "to", "", "the last due time, written like --from (default now)")
 	cmd.Flags().IntVarP(&parallel, "parallel", "p", 1, "run this many at once")
 	cmd.Flags().BoolVar(&missing, "missing", false, "skip due times that have a successful run")
+	params.flags(c, cmd)
 	w.flags(cmd, "wait until the backfill ends; exit with 1 unless all runs succeeded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := w.check(); err != nil {
@@ -87,6 +89,9 @@ other and take turns with scheduled runs.`,
 			return w.gaveUp(ctx, err, "nothing was started", "")
 		}
 
+		if err := params.put(&j, body); err != nil {
+			return err
+		}
 		b, raw, err := once[backfillView](ctx, r, j.path()+"/backfill", nil, body)
 		if err != nil {
 			return w.gaveUp(ctx, err, "it is unknown whether the backfill was started", fmt.Sprintf(

@@ -172,6 +172,8 @@ func nextDue(j *jobView, now time.Time) string {
 		return ", no scheduled runs until it is resumed"
 	case j.After != nil:
 		return ", due after " + plain(strings.Join(j.After.Jobs, ", "))
+	case j.Manual:
+		return ", without a schedule"
 	case j.Status == "finished":
 		return ", no due times left"
 	}

@@ -19,7 +19,7 @@ import (
 // has no rules of its own.
 var jobFlags = map[string]string{
 	"app": "app", "description": "description", "owner": "owner",
-	"every": "every", "delay": "delay", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter",
+	"every": "every", "delay": "delay", "manual": "manual", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter",
 	"calendar": "calendars", "on-closed": "on_closed", "weeks-every": "weeks.every", "weeks-from": "weeks.from",
 	"command": "command", "handler": "handler", "payload": "payload", "selector": "selector", "timeout": "timeout",
 	"user": "user", "dir": "dir", "stdin": "stdin", "success-codes": "success_codes",
@@ -89,7 +89,7 @@ type addFlags struct {
 func jobAdd(c *console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:                   "add NAME (--schedule CRON | --every DURATION | --delay DURATION | --after JOB | --at TIME | --now) [flags] (-- COMMAND… | --http URL | --handler KEY)",
+		Use:                   "add NAME (--schedule CRON | --every DURATION | --delay DURATION | --after JOB | --at TIME | --now | --manual) [flags] (-- COMMAND… | --http URL | --handler KEY)",
 		DisableFlagsInUseLine: true,
 		Short:                 "Add a job",
 		Long: `Add a job. NAME may be app/name.
@@ -103,6 +103,7 @@ its arguments, as your shell has split them; nothing in them is expanded when th
   go-crontab job add train --every 6h --selector 'gpu, zone in (a,b)' -- ./train.sh
   go-crontab job add invoices --schedule "0 6 1 * *" --handler invoice --payload '{"kind": "monthly"}'
   go-crontab job add load --after extract,billing/close -- ./load.sh
+  go-crontab job add reindex --manual -- ./reindex.sh
   go-crontab job add once --at +10m -- echo "ten minutes later"
   go-crontab job add report --schedule "0 9 * * 1-5" --paused --command "$(cat report.sh)"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
@@ -156,6 +157,7 @@ func (f *addFlags) flags(cmd *cobra.Command) {
 	flags.String("after-on", "", "which ends of their runs count: success, failure or end (default success)")
 	flags.String("after-match", "", "how many of these jobs must have ended: all or any (default all)")
 	flags.String("after-within", "", "with all: how far apart their ends may lie (default 24h)")
+	flags.Bool("manual", false, "no schedule: run only when somebody asks for it, with job run")
 	flags.StringVar(&f.at, "at", "", `run once at this time: 2027-01-31T09:00:00+01:00, "2027-01-31 09:00" or +10m
 (without an offset in --timezone, or in this machine's zone)`)
 	flags.BoolVar(&f.now, "now", false, "run once, now, by the cluster's clock")
@@ -277,6 +279,7 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 	}
 	for _, set := range []bool{
 		len(f.schedules) > 0, f.job["every"] != nil, f.job["delay"] != nil, f.job["after"] != nil, f.at != "", f.now,
+		f.job["manual"] == true,
 	} {
 		if set {
 			given++
@@ -289,7 +292,7 @@ func (f *addFlags) complete(flags *pflag.FlagSet, now time.Time) error {
 		f.job["schedules"] = f.schedules
 	}
 	if given != 1 {
-		return usageError("want exactly one of --schedule, --every, --delay, --after, --at, --now")
+		return usageError("want exactly one of --schedule, --every, --delay, --after, --at, --now, --manual")
 	}
 
 	// A command or an HTTP request.

@@ -14,17 +14,19 @@ import (
 
 func jobRun(c *console) *cobra.Command {
 	var w waitFlags
+	var params paramFlags
 	many := bulk{action: "run", done: "started"}
 	cmd := &cobra.Command{
 		Use: "run JOB", Short: "Run a job now, in addition to its schedule", Args: wants(1, 1, jobArgument),
 		Long: `Run a job now, in addition to its schedule. With --wait, print the output of the run when it has
 ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not the run.`,
-		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait\n  go-crontab job run --app ops --status active --dry-run",
+		Example:           "  go-crontab job run backup\n  go-crontab job run backup --wait\n  go-crontab job run report --param day=2026-11-01\n  go-crontab job run --app ops --status active --dry-run",
 		ValidArgsFunction: completeJobs(c),
 	}
 
 	r := newRemote(c, cmd)
 	w.flags(cmd, "wait until the run has ended, and print its output")
+	params.flags(c, cmd)
 	many.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -33,6 +35,9 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 		}
 		if w.wait && len(args) == 0 {
 			return usageError("--wait needs one JOB, not a selection of jobs")
+		}
+		if len(params.given) > 0 && len(args) == 0 {
+			return usageError("--param needs one JOB, not a selection of jobs")
 		}
 		if is, err := many.selected(ctx, r, struct{}{}); is {
 			return err
@@ -45,7 +50,12 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 			return w.gaveUp(bounded, err, "nothing was started", "")
 		}
 
-		asked, raw, err := once[view.Requested](bounded, r, j.path()+"/run", nil, struct{}{})
+		body := map[string]any{}
+		if err := params.put(&j, body); err != nil {
+			return err
+		}
+
+		asked, raw, err := once[view.Requested](bounded, r, j.path()+"/run", nil, body)
 		if err != nil {
 			return w.gaveUp(bounded, err, "it is unknown whether "+plain(j.fullName())+" was started", fmt.Sprintf(
 				"to see it:  %s run ls --job %s", program(), quote(j.fullName())))

@@ -129,6 +129,7 @@ func jobCard(j *jobView, now time.Time) card {
 		d.add("deadline", "starts at most "+j.StartDeadline.String()+" late")
 	}
 
+	d.add("params", paramsInFull(j.Params))
 	d.add("misfire", misfireInFull(j))
 	d.add("retry", retryInFull(j))
 	d.add("on lost", j.OnLost)

@@ -103,6 +103,7 @@ func runCard(run *view.Run, now time.Time) card {
 
 	d.add("node", run.Node)
 	d.add("trigger", run.Trigger)
+	d.add("params", valuesInFull(run.Params))
 	switch {
 	case run.OutputRemoved:
 		d.add("output",

@@ -34,6 +34,8 @@ func (j *jobView) when(viewer *time.Location) string {
 		return j.Delay.String() + " after each run"
 	case j.After != nil:
 		return "after " + strings.Join(j.After.Jobs, ", ")
+	case j.Manual:
+		return "by hand"
 	case j.At != nil:
 		return "at " + absolute(j.At, viewer)
 	}

@@ -28,11 +28,12 @@ type Attempt struct {
 	Given *job.Given // what the run was given; nil: nothing
 	Began time.Time  // by MySQL's clock
 
-	Command string    // for a command: one argument of bash, never a template
-	HTTP    *job.HTTP // for a request
-	Handler string    // for a handler: its key
-	Payload []byte    // for a handler: the payload in the job's definition
-	Out     io.Writer // for a handler: takes the run's output until the handler returns
+	Command string            // for a command: one argument of bash, never a template
+	HTTP    *job.HTTP         // for a request
+	Params  map[string]string // the values of the job's parameters
+	Handler string            // for a handler: its key
+	Payload []byte            // for a handler: the payload in the job's definition
+	Out     io.Writer         // for a handler: takes the run's output until the handler returns
 
 	Options job.CommandOptions // for a command; Grace below replaces its grace
 	Output  job.Capture        // for a command or a handler
@@ -54,6 +55,8 @@ type Attempt struct {
 	Holds func() bool
 
 	TraceParent, TraceState string // W3C trace context for a command or a request; "": none
+
+	secretParams map[string]job.Secret // parameters whose values are secrets; filled in with the others
 
 	known *known // the secrets that the attempt names; nil: none
 

@@ -67,6 +67,9 @@ func Marker(session uuid.UUID) string { return reserved + "SEAT=" + session.Stri
 
 // about appends the variables that describe the attempt. The due instant is in UTC with microseconds.
 func about(a Attempt, env []string) []string {
+	if len(a.Params) > 0 {
+		env = withParams(a, env)
+	}
 	if a.TraceParent != "" {
 		env = append(slices.Clip(env), "TRACEPARENT="+a.TraceParent)
 		if a.TraceState != "" {

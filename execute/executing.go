@@ -289,7 +289,13 @@ func (x *Executing) execute(a *entry, started job.Micros) (r job.Result) {
 		}
 	}()
 
+	params, err := a.Spec.ParamsOf(a.Given, a.Due)
+	if err != nil {
+		return failed(job.ReasonParamInvalid, err)
+	}
+
 	return x.Executor.Execute(a.ctx, Attempt{
+		Params: paramTexts(params), secretParams: a.Spec.ParamSecrets(),
 		Launch: a.Launch, Session: x.Session.ID(), JobID: a.JobID, Job: a.Spec.Name, App: a.Spec.App,
 		Due: a.Due.Time(), Attempt: a.Attempt, Given: a.Given, Began: started.Time(),
 		Command: a.Spec.Command, HTTP: a.Spec.HTTP, Handler: a.Spec.Handler, Payload: []byte(a.Spec.Payload),

@@ -76,7 +76,7 @@ func (h *HTTP) newExchange(a Attempt) (*exchange, error) {
 	var err error
 	if x.filled, err = a.HTTP.Fill(job.Placeholders{
 		Due: job.MicrosOf(a.Due), Last: a.lastSuccess(), Attempt: a.Attempt, Given: a.Given, Launch: a.Launch,
-		Job: a.Job, App: a.App, Secret: a.known.value,
+		Job: a.Job, App: a.App, Secret: a.known.value, Param: a.param,
 	}); err != nil {
 		return nil, fmt.Errorf("http.%w", err)
 	}
@@ -445,7 +445,7 @@ func (x *exchange) follow(resp *http.Response) (bool, error) {
 		x.header.Del("Content-Type")
 	}
 	if x.filled.URL.Scheme != next.Scheme || !strings.EqualFold(address(x.filled.URL), address(next)) {
-		if body != "" && job.HasSecrets(x.HTTP.Body) {
+		if body != "" && job.HasSecrets(x.HTTP.Body, x.secretParams) {
 			return false, strayed(fmt.Sprintf("the server redirected to %.200q, which is not followed: "+
 				"the body has secrets, and this is another server", shown))
 		}
@@ -468,7 +468,7 @@ func (x *exchange) distrust() {
 		harmless := false
 		switch textproto.CanonicalMIMEHeaderKey(name) {
 		case "Accept", "Content-Type", "User-Agent", "Idempotency-Key":
-			harmless = !job.HasSecrets(x.HTTP.Headers[name])
+			harmless = !job.HasSecrets(x.HTTP.Headers[name], x.secretParams)
 		}
 		if !harmless {
 			x.header.Del(name)

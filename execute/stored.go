@@ -57,6 +57,12 @@ func (k *known) hiding() *masking {
 // uses lists the places in which an attempt names secrets.
 func (a *Attempt) uses() []job.SecretUse {
 	spec := job.Spec{Command: a.Command, HTTP: a.HTTP, CommandOptions: a.Options}
+	for name, secret := range a.secretParams {
+		if spec.Params == nil {
+			spec.Params = map[string]job.Param{}
+		}
+		spec.Params[name] = job.Param{Secret: secret}
+	}
 	return spec.SecretUses()
 }
 
@@ -73,6 +79,9 @@ func (k *Kinds) withSecrets(ctx context.Context, e Executor, a Attempt, uses []j
 	}
 
 	a.known = &known{values, newMasker(values)}
+	if err := a.fillParams(); err != nil {
+		return failed(job.ReasonSecretUnreadable, err)
+	}
 	if a.Command != "" {
 		if a.Options, err = a.Options.FillSecrets(a.known.value); err != nil {
 			return failed(job.ReasonSecretUnreadable, err)

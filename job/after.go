@@ -135,22 +135,25 @@ func (s *Spec) validateAfter(p *Problems) {
 }
 
 // unscheduled reports whether the due times of the job do not follow from its definition alone:
-// they come from ends of runs.
-func (s *Spec) unscheduled() bool { return s.Delay != 0 || s.After != nil }
+// they come from ends of runs or from people.
+func (s *Spec) unscheduled() bool { return s.Delay != 0 || s.After != nil || s.Manual }
 
 // checkUnscheduled refuses fields that shape the due times of a schedule.
 func (s *Spec) checkUnscheduled(p *Problems) {
 	kind := "delay"
-	if s.After != nil {
+	switch {
+	case s.After != nil:
 		kind = "after"
+	case s.Manual:
+		kind = "manual"
 	}
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"start", s.Start != nil && s.After != nil},
-		{"end", s.End != nil && s.After != nil},
-		{"timezone", s.Timezone != ""},
+		{"start", s.Start != nil && s.Delay == 0},
+		{"end", s.End != nil && s.Delay == 0},
+		{"timezone", s.Timezone != "" && !s.Manual && len(s.Params) == 0}, // days of parameters are of a zone
 		{"max_fires", s.MaxFires != 0},
 		{"jitter", s.Jitter != 0},
 		{"calendars", len(s.Calendars) > 0},

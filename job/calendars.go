@@ -38,7 +38,7 @@ func (s *Spec) checkOnClosed(p *Problems) {
 
 // uncalendared returns the definition without its calendars, and what is about them.
 func (s *Spec) uncalendared() *Spec {
-	if len(s.Calendars) == 0 && s.OnClosed == "" {
+	if len(s.Calendars) == 0 && s.OnClosed == "" || s.unscheduled() { // the latter may have none, and Compile says so
 		return s
 	}
 	plain := *s

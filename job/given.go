@@ -5,7 +5,8 @@ import "encoding/json"
 // Given is what a run was given besides its due time. It is written with the run, and does not
 // change: retries and reruns copy it.
 type Given struct {
-	Upstream *Upstream `json:"upstream,omitempty"` // the run that it follows
+	Upstream *Upstream        `json:"upstream,omitempty"` // the run that it follows
+	Params   map[string]Value `json:"params,omitempty"`   // values of parameters, as its request gave them
 }
 
 // Upstream is the run whose end made another run due.

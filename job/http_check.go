@@ -43,6 +43,7 @@ func (h *HTTP) validate(p *Problems, s *Spec) {
 	if found == nil {
 		h.checkFilled(&found, Placeholders{
 			Due: 1, Attempt: 1, Job: s.Name, App: s.App, Secret: func(Secret) (string, error) { return "secret", nil },
+			Param: s.sampleParam,
 		})
 	}
 

@@ -42,7 +42,7 @@ func (j *Job) Status(live bool, now Micros) Status {
 		return Broken
 	case j.PauseAt(now) != nil:
 		return Paused
-	case j.NextDue == 0 && !live && !j.awaitsEnds(now):
+	case j.NextDue == 0 && !live && !j.awaitsEnds(now) && !j.Spec.Manual:
 		return Finished
 	}
 	return Active

@@ -21,6 +21,9 @@ type Placeholders struct {
 	Launch   Launch
 	Job, App string
 	Secret   func(Secret) (string, error) // returns the value of a secret
+
+	// Param returns the value of a parameter, or the secret that is its value. nil: only secrets matter.
+	Param func(name string) (value string, secret Secret, ok bool)
 }
 
 const (
@@ -68,6 +71,19 @@ func (p *Placeholders) fill(text string, escape func(string) string,
 func (p *Placeholders) put(name string, escape func(string) string,
 	secret func(string) (string, error)) (string, error) {
 	named, is := strings.CutPrefix(name, secretPrefix)
+	if param, of := strings.CutPrefix(name, paramPrefix); of {
+		if p.Param == nil {
+			return "", nil
+		}
+		value, from, ok := p.Param(param)
+		switch {
+		case !ok:
+			return "", problem.Errorf(problem.PlaceholderParam, shorten(param))
+		case from == "":
+			return escape(value), nil
+		}
+		named, is = string(from), true
+	}
 	switch {
 	case !is:
 		value, err := p.value(name)

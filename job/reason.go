@@ -106,6 +106,8 @@ const (
 	ReasonLimitUnavailable ReasonCode = "limit_unavailable"
 	// A secret is missing, or could not be read.
 	ReasonSecretUnreadable ReasonCode = "secret_unreadable"
+	// The run has no value of a parameter, or one that no longer fits.
+	ReasonParamInvalid ReasonCode = "param_invalid"
 	// The definition does not make a request that can be sent.
 	ReasonRequestInvalid ReasonCode = "request_invalid"
 	// The node has no Go function of that name.

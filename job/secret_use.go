@@ -81,6 +81,12 @@ func (s *Spec) SecretUses() []SecretUse {
 		}
 	}
 
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		if secret := s.Params[name].Secret; secret != "" {
+			_, _ = in("params." + name + ".secret")(secret)
+		}
+	}
+
 	// Validation has already reported problems of the texts.
 	if s.Command != "" {
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
@@ -127,10 +133,14 @@ func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	return p
 }
 
-// HasSecrets reports whether a header value or a body contains secrets.
-func HasSecrets(text string) bool {
+// HasSecrets reports whether a header value or a body contains secrets. params are the parameters
+// whose values are secrets.
+func HasSecrets(text string, params map[string]Secret) bool {
 	has := false
-	p := &Placeholders{Secret: func(Secret) (string, error) { has = true; return "", nil }}
+	p := &Placeholders{
+		Secret: func(Secret) (string, error) { has = true; return "", nil },
+		Param:  func(name string) (string, Secret, bool) { return "", params[name], true },
+	}
 	_, _ = p.fill(text, asItIs, sendable)
 	return has
 }

@@ -42,6 +42,7 @@ type Spec struct {
 	At        *time.Time `json:"at,omitempty"`        // or a single instant
 	Delay     Duration   `json:"delay,omitempty"`     // or a pause between the end of a run and the next due time
 	After     *After     `json:"after,omitempty"`     // or the ends of other jobs' runs
+	Manual    bool       `json:"manual,omitempty"`    // or never by itself: only when somebody asks for a run
 	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
 	Start     *time.Time `json:"start,omitempty"`     // no due time before it; see Defaults
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
@@ -59,6 +60,8 @@ type Spec struct {
 	Selector string   `json:"selector,omitempty"` // which nodes may run it, see ParseSelector; "": any
 
 	CommandOptions // for commands
+
+	Params map[string]Param `json:"params,omitempty"` // values that requests for runs may give
 
 	Overlap       Overlap  `json:"overlap"`
 	Queue         int      `json:"queue,omitempty"`          // with overlap "queue": how deep the queue is
@@ -130,6 +133,7 @@ func (s *Spec) Defaults(now time.Time) {
 	s.Timezone = canonicalZone(s.Timezone)
 	s.httpDefaults()
 	s.afterDefaults()
+	s.paramsDefaults()
 	s.overlapDefaults()
 	s.misfireDefaults()
 	s.placementDefaults()
@@ -171,6 +175,7 @@ func (s *Spec) Validate() error {
 	}
 
 	s.validateOptions(&p)
+	s.validateParams(&p)
 	s.validateSecrets(&p)
 	s.validateAfter(&p)
 	s.validateOverlap(&p)
@@ -216,8 +221,12 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 	}
 
-	if given != 1 {
+	if s.Manual {
+		s.checkManual(&p)
+	} else if given != 1 {
 		p.Add("schedule", problem.NotOneSchedule.Advise(`give one, such as "schedule": "0 3 * * *"`), given)
+	}
+	if p != nil {
 		return nil, p
 	}
 

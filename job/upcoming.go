@@ -165,6 +165,7 @@ func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 		Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Delay: s.Delay, After: s.After,
 		Timezone: s.Timezone, Calendars: s.Calendars, OnClosed: s.OnClosed, Weeks: s.Weeks,
 		Start: s.Start, End: s.End, MaxFires: s.MaxFires,
+		Manual: s.Manual,
 	}
 	if s.Every != 0 || s.At != nil || s.unscheduled() { // each job begins at its own time, and is quick to read
 		k := compiled(&plain, calendars)

@@ -59,6 +59,8 @@ type scheduleWords struct {
 	delay time.Duration
 	after *After
 
+	manual bool
+
 	zone      *time.Location // of crons and of the instants
 	start     time.Time      // of every and delay: the first due time
 	end       time.Time
@@ -82,7 +84,7 @@ func (s *Spec) inWords() (*scheduleWords, bool) {
 	w := &scheduleWords{
 		every: time.Duration(s.Every), delay: time.Duration(s.Delay), after: s.After, zone: zone,
 		fires: s.MaxFires, jitter: time.Duration(s.Jitter),
-		calendars: s.Calendars, onClosed: s.OnClosed, weeks: s.Weeks,
+		calendars: s.Calendars, onClosed: s.OnClosed, weeks: s.Weeks, manual: s.Manual,
 	}
 	for _, set := range []struct {
 		from *time.Time

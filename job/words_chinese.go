@@ -26,6 +26,8 @@ func (c chinese) schedule(w *scheduleWords) string {
 		}
 	case w.after != nil:
 		parts = append(parts, c.after(w.after))
+	case w.manual:
+		parts = append(parts, "仅手动运行")
 	case !w.at.IsZero():
 		parts = append(parts, "一次，"+c.instant(w.at))
 	default:

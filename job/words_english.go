@@ -26,6 +26,8 @@ func (e english) schedule(w *scheduleWords) string {
 		}
 	case w.after != nil:
 		parts = append(parts, e.after(w.after))
+	case w.manual:
+		parts = append(parts, "only when somebody runs it")
 	case !w.at.IsZero():
 		parts = append(parts, "once, at "+e.instant(w.at))
 	default:

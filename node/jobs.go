@@ -141,8 +141,15 @@ func (j Jobs) Delete(ctx context.Context, id int64) error {
 // Run starts a job once, now. Repeated calls with the same key refer to the same run. key may be
 // empty.
 func (j Jobs) Run(ctx context.Context, id int64, key string) (out job.Requested, err error) {
+	return j.RunWith(ctx, id, nil, key)
+}
+
+// RunWith is Run with values of the job's parameters; job.ValueOf makes them.
+func (j Jobs) RunWith(
+	ctx context.Context, id int64, params map[string]job.Value, key string,
+) (out job.Requested, err error) {
 	err = j.edit(ctx, func(ctx context.Context, e *edit.Editor) error {
-		asked, err := e.RunNow(ctx, []int64{id}, 0, key)
+		asked, err := e.RunWith(ctx, []int64{id}, 0, params, key)
 		if err == nil && len(asked.Done) > 0 {
 			err = asked.Done[0].Err
 		}

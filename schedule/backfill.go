@@ -218,12 +218,12 @@ func (m *meal) runs(s Session, now job.Micros) []trip.Run {
 		return nil
 	}
 
-	id := s.Mint(len(m.dues))
+	id, given := s.Mint(len(m.dues)), job.ParseGiven(m.Given)
 	out := make([]trip.Run, len(m.dues))
 	for i, due := range m.dues {
 		out[i] = trip.Run{
 			Launch: trip.Launch{Run: id + int64(i), Claim: 1}, JobID: m.JobID, AppID: m.AppID, Version: m.Version,
-			Kind: trip.Backfill, Request: m.ID, Attempt: 1, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
+			Kind: trip.Backfill, Request: m.ID, Attempt: 1, Given: given, Due: due, DueNow: max(now, due), Hash: m.Hash, Rank: m.rank,
 		}
 	}
 

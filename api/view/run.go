@@ -40,6 +40,8 @@ type Run struct {
 	Request    string      `json:"request,omitempty" doc:"The id of the request that triggered it."`
 	Upstream   *Upstream   `json:"upstream,omitempty" doc:"The run that it follows, if the end of a run of another job triggered it."`
 
+	Params map[string]job.Value `json:"params,omitempty" doc:"The values of its parameters. In lists, only those that were given; in the answer about a single run, all of them. A secret is shown as '{{secret.NAME}}'."`
+
 	OutputBytes     int64   `json:"output_bytes" doc:"How many bytes of output it has written."`
 	OutputTruncated bool    `json:"output_truncated" doc:"Whether some of the output was not kept. In lists, the middle of a large output counts as kept even if its node died before it was stored."`
 	OutputRemoved   bool    `json:"output_removed,omitempty" doc:"Whether the output was removed later, because the app reached its limit of kept output."`

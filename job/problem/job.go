@@ -2,7 +2,7 @@ package problem
 
 // Problems of schedules.
 var (
-	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every, at, delay and after are given, and a job needs exactly one")
+	NotOneSchedule   = say("not_one_schedule", "%d of schedule, schedules, every, at, delay, after and manual are given, and a job needs exactly one")
 	EveryTooShort    = say("every_too_short", "an interval of %v is shorter than the minimum of %v")
 	EveryTooFine     = say("every_too_fine", "an interval of %v is not a whole number of microseconds")
 	EveryFirstYear   = say("every_first_year", "with an interval of %v the first due time, %v, is not in the years 1 to 9999")
@@ -12,6 +12,7 @@ var (
 	NothingIsRetried = say("nothing_is_retried", "is %d, so nothing is retried; give 2 or more, or leave out retry")
 	ShorterBackoff   = say("shorter_backoff", "%s is shorter than the backoff of %s")
 	NoDueTimes       = say("no_due_times", "has no due times of its own, because they come from ends of runs; run it by hand, or run a run of it again")
+	ManualDueTimes   = say("manual_due_times", "has no schedule, so it has no due times; run it by hand")
 	ArchiveOfApp     = say("archive_of_app", "can only be set for the cluster, not for an app")
 
 	ZoneUnknown   = say("zone_unknown", "time zone %q is unknown; give an IANA name such as Europe/Berlin")
@@ -79,6 +80,7 @@ var (
 	TooManySecrets     = say("too_many_secrets", "is secret number %d of the job; at most %d are allowed")
 	NotAWholeSecret    = say("not_a_whole_secret", "must be {{secret.NAME}}, because everyone who can see the channel could read it; store the value with go-crontab secret set NAME")
 	PlaceholderUnknown = say("placeholder_unknown", "has the unknown placeholder {{%s}}; known are {{due}}, {{scheduled}}, {{last_success}}, {{attempt}}, {{launch}}, {{job}}, {{app}}, {{upstream_run}} and {{upstream_outcome}}")
+	PlaceholderParam   = say("placeholder_param", "has the placeholder {{param.%s}}, but the job has no such parameter")
 	PlaceholderOpen    = say("placeholder_open", "has {{ without }}; close it, or write {{{{ for a literal {{")
 	PlaceholdersLong   = say("placeholders_long", "is longer than %d bytes once its placeholders are filled in")
 )
@@ -131,4 +133,15 @@ var (
 	PruneOfMany      = say("prune_of_many", "would delete more than %d jobs, which is more than one request can; check that these are all the files")
 	ScopeUnknown     = say("scope_unknown", "%q is neither app nor cluster")
 	ScopeOfTwo       = say("scope_of_two", "is %s, but the scope is cluster; leave one of them out")
+)
+
+// Problems of parameters.
+var (
+	ParamName        = say("param_name", "%q cannot be the name of a parameter: begin with a small letter, then up to 31 small letters, digits and _")
+	ParamWant        = say("param_want", "is %s, but the parameter is of type %s")
+	ParamNotIn       = say("param_not_in", "is %s, but must be one of %s")
+	ParamUnknown     = say("param_unknown", "the job has no parameter %q")
+	ParamIsSecret    = say("param_is_secret", "is the secret %s, so nobody can give it")
+	ParamNobodyGives = say("param_nobody_gives", "can only be used with manual, because a run that comes by itself is given nothing; give it a default")
+	ParamsLong       = say("params_long", "have %d bytes together; at most %d are allowed")
 )

@@ -12,6 +12,8 @@ var (
 	WantDuration = say("want_duration", `is %s; it must be a duration with its unit in quotes, such as "90s", "1h30m" or "7d"`)
 	WantTime     = say("want_time", `is %s; it must be a time with its offset in quotes, such as "2027-01-31T03:00:00Z" or "2027-01-31T04:00:00+01:00"`)
 	WantTextMap  = say("want_text_map", `is %s; it must be an object of texts, such as {"team": "data"}`)
+	WantValue    = say("want_value", "is %s; it must be a text, a number, true or false")
+	WantValues   = say("want_values", `is %s; it must be a list of texts, numbers, true and false, such as ["full", "delta"]`)
 	WantObject   = say("want_object", "is %s; it must be an object")
 	WantObjects  = say("want_objects", "is %s; it must be a list of objects")
 	WantDays     = say("want_days", "is %s; it must be a list of days")

@@ -235,6 +235,7 @@ export interface Backfill {
   to: string;
   parallel: number;
   missing: boolean;
+  params?: Record<string, ParamValue>;
   state: 'running' | 'done' | 'cancelled';
   health: 'running' | 'failing' | 'succeeded' | 'failed' | 'cancelled' | 'unknown';
   total: number;
@@ -434,6 +435,7 @@ export interface Definition {
   at?: string;
   delay?: Duration;
   after?: After;
+  manual?: boolean;
   timezone?: string;
   start?: string;
   end?: string;
@@ -456,6 +458,7 @@ export interface Definition {
   skip_exit_codes?: number[];
   grace?: Duration;
   limits?: Limits;
+  params?: Record<string, Param>;
   overlap: Overlap;
   queue?: number;
   group?: string;
@@ -728,6 +731,7 @@ export interface Job {
   at?: string;
   delay?: Duration;
   after?: After;
+  manual?: boolean;
   timezone?: string;
   start?: string;
   end?: string;
@@ -750,6 +754,7 @@ export interface Job {
   skip_exit_codes?: number[];
   grace?: Duration;
   limits?: Limits;
+  params?: Record<string, Param>;
   overlap: 'skip' | 'queue' | 'replace' | 'allow' | '';
   queue?: number;
   group?: string;
@@ -1032,6 +1037,17 @@ export interface OutputEvent {
 
 export type Overlap = 'skip' | 'queue' | 'replace' | 'allow';
 
+export interface Param {
+  type?: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  default?: ParamValue;
+  enum?: ParamValue[];
+  required?: boolean;
+  secret?: string;
+  description?: string;
+}
+
+export type ParamValue = string | number | boolean;
+
 export interface Pause {
   scope: Scope;
   app?: string;
@@ -1172,6 +1188,7 @@ export interface Run {
   trigger: 'schedule' | 'manual' | 'backfill' | 'after';
   request?: string;
   upstream?: Upstream;
+  params?: Record<string, ParamValue>;
   output_bytes: number;
   output_truncated: boolean;
   output_removed?: boolean;

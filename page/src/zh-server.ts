@@ -88,6 +88,7 @@ export const reasons: Record<string, Patterns> = {
   directory_unavailable: [[none, '目录不存在或没有响应']],
   limit_unavailable: [[none, '此节点无法执行任务的某项限制']],
   secret_unreadable: [[none, '密钥不存在，或无法读取']],
+  param_invalid: [[none, '提出请求后定义已更改，运行所得的参数不再适用']],
   request_invalid: [[none, '按定义无法生成可发送的请求']],
   handler_missing: [[/^no handler (".*") is registered on this node$/, '此节点没有注册 Go 函数 $1'], [none, '此节点没有注册该 Go 函数']],
   executor_missing: [[none, '此节点不运行这类任务']],

@@ -514,6 +514,8 @@ export const zh = {
   'Cron expressions': 'Cron 表达式',
   'Cron expression': 'Cron 表达式',
   'Remove': '移除',
+  'Parameters': '参数', 'Default: {value}': '默认值：{value}', 'required': '必填', 'Default': '默认值',
+  'Type': '类型', 'Secret': '密钥', 'no default': '无默认值', 'by hand': '手动运行', 'By hand': '手动', 'No schedule: the job runs only when somebody runs it.': '没有计划：仅在有人运行时才运行。',
   'Add another': '再加一个',
   'every 5 minutes': '每 5 分钟',
   'hourly': '每小时',

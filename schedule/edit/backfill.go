@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go-crontab/job"
@@ -14,11 +15,12 @@ import (
 
 // Range is a request for a backfill. It covers the due times from From to To, both included, and
 // runs Parallel at once. With Missing, it leaves out due times that have a successful run. A zero
-// To is now.
+// To is now. Params are given to each run.
 type Range struct {
 	From, To time.Time
 	Parallel int
 	Missing  bool
+	Params   map[string]job.Value
 }
 
 // Backfill starts the due times of a job in a range. A repeated request with the same key returns
@@ -38,7 +40,8 @@ func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string)
 		return trip.BackfillRow{}, err
 	}
 
-	digest := askedFor(ctx, "backfill %d %d %d %d %t", id, want.From.UnixMicro(), end, want.Parallel, want.Missing)
+	digest := askedFor(ctx, "backfill %d %d %d %d %t%s", id, want.From.UnixMicro(), end, want.Parallel, want.Missing,
+		withParams(want.Params))
 	seen, err := trip.SeeJobs(e.DB.Reader(ctx), []int64{id})
 	if err != nil {
 		return trip.BackfillRow{}, err
@@ -87,10 +90,17 @@ func (e *Editor) planBackfill(
 		return b, job.Problems{{Field: "job", Text: problem.Of(v.problem)}}
 	}
 
+	if v.def.Manual {
+		return b, job.Wrong("job", problem.ManualDueTimes)
+	}
 	if v.def.Delay != 0 || v.def.After != nil {
 		return b, job.Wrong("job", problem.NoDueTimes)
 	}
 
+	params, err := v.def.CheckParams(want.Params)
+	if err != nil {
+		return b, err
+	}
 	calendars, err := e.calendarsOf(ctx, []*view{v}, batch{})
 	if err != nil {
 		return b, err
@@ -98,7 +108,7 @@ func (e *Editor) planBackfill(
 
 	b = trip.BackfillRow{
 		JobID: id, First: job.MicrosOf(want.From), Last: job.MicrosOf(want.To),
-		Parallel: want.Parallel, Missing: want.Missing,
+		Parallel: want.Parallel, Missing: want.Missing, Given: (&job.Given{Params: params}).Text(),
 		State: trip.Backfilling, Who: job.ActorOf(ctx).Who, Created: now, Updated: now,
 	}
 
@@ -129,8 +139,13 @@ func (e *Editor) planBackfill(
 
 // backfillText returns the audit text of a backfill.
 func backfillText(b *trip.BackfillRow) string {
-	return fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t}`,
+	text := fmt.Sprintf(`{"backfill":"%d","from":"%s","to":"%s","parallel":%d,"missing":%t`,
 		b.ID, b.First, b.Last, b.Parallel, b.Missing)
+	if b.Given != "" {
+		text += "," + strings.TrimPrefix(b.Given, "{") // its params
+		return text
+	}
+	return text + "}"
 }
 
 // CancelBackfill ends a backfill: its waiting runs never start, and its executing runs have no

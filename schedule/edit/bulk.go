@@ -65,6 +65,7 @@ func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 			}
 		}
 
+		give(out.Done, seen, nil) // jobs with required parameters are refused
 		if err := limitRuns(tx, out.Done, seen, now); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go-crontab/job"
 	"go-crontab/job/problem"
@@ -19,14 +20,21 @@ type Asked struct {
 	Done    []Done // one for each job; nil if the request was made before
 }
 
-// RunNow adds one run of each job, outside its schedule. The run is due now, or at a past due time,
+// RunNow is RunWith without values of parameters.
+func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (Asked, error) {
+	return e.RunWith(ctx, jobs, due, nil, key)
+}
+
+// RunWith adds one run of each job, outside its schedule, with values of its parameters. The run is due now, or at a past due time,
 // which then has one more run. A repeated request with the same key returns the first one. The key
 // may be empty.
 //
 // The jobs are not locked. If a job is deleted meanwhile, its run ends when it should start.
-func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key string) (Asked, error) {
+func (e *Editor) RunWith(
+	ctx context.Context, jobs []int64, due job.Micros, params map[string]job.Value, key string,
+) (Asked, error) {
 	now := e.Session.Now()
-	digest := askedFor(ctx, "run %d due %d", jobs, int64(due))
+	digest := askedFor(ctx, "run %d due %d%s", jobs, int64(due), withParams(params))
 	switch {
 	case due == 0:
 		due = now
@@ -46,7 +54,8 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 			return nil, nil
 		}
 		out = Asked{Due: due}
-		if out.Done, err = runnable(tx, jobs, seen, now); err != nil {
+		var gifts []*job.Given
+		if out.Done, gifts, err = runnable(tx, jobs, seen, params, now); err != nil {
 			return nil, err
 		}
 
@@ -58,7 +67,7 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 		if err != nil {
 			return nil, err
 		}
-		return e.insertAsked(ctx, tx, out, nil, nil, seen, now)
+		return e.insertAsked(ctx, tx, out, nil, gifts, seen, now)
 	})
 	if err == nil {
 		e.wake()
@@ -74,17 +83,21 @@ func (e *Editor) refusedOf(done []Done) {
 	}
 }
 
-// runnable checks which jobs can have another run, and counts the runs against the limits of their
-// apps. A refusal of a single job is an error.
-func runnable(tx *sql.Tx, jobs []int64, seen map[int64]*trip.Seen, now job.Micros) ([]Done, error) {
+// runnable checks which jobs can have another run with these values of parameters, and counts the
+// runs against the limits of their apps. It returns what each run is given. A refusal of a single job
+// is an error.
+func runnable(
+	tx *sql.Tx, jobs []int64, seen map[int64]*trip.Seen, params map[string]job.Value, now job.Micros,
+) ([]Done, []*job.Given, error) {
 	done := runnableOf(jobs, seen)
+	gifts := give(done, seen, params)
 	if err := limitRuns(tx, done, seen, now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(done) == 1 && done[0].Err != nil {
-		return nil, done[0].Err
+		return nil, nil, done[0].Err
 	}
-	return done, nil
+	return done, gifts, nil
 }
 
 // runnableOf checks which jobs exist and can be read.
@@ -138,9 +151,12 @@ func (e *Editor) insertAsked(
 			Launch: trip.Launch{Run: id + int64(i)}, JobID: d.ID, AppID: s.AppID, Version: s.Version, Kind: kind,
 			Request: a.Request, Attempt: 1, Given: gift, Due: due, DueNow: now, Hash: s.Hash,
 		})
+		if gift != nil && gift.Params != nil {
+			what = strings.TrimPrefix(what+withParams(gift.Params), " ")
+		}
 		lines = append(lines, &job.Entry{
 			At: now, Actor: job.ActorOf(ctx), Action: job.ActionRun, Kind: job.KindJob,
-			Ref: d.ID, App: s.App, Name: s.Name, Reason: what,
+			Ref: d.ID, App: s.App, Name: s.Name, Reason: cutReason(what),
 		})
 	}
 

@@ -341,6 +341,7 @@ func sameDues(a, b *job.Spec) bool {
 			Schedule: s.Schedule, Schedules: s.Schedules, Every: s.Every, At: s.At, Delay: s.Delay, Timezone: s.Timezone,
 			Start: s.Start, End: s.End, MaxFires: s.MaxFires, Jitter: s.Jitter, Calendars: s.Calendars,
 			OnClosed: s.OnClosed, Weeks: s.Weeks, Selector: s.Selector,
+			Manual: s.Manual,
 		}
 		if s.After != nil {
 			w.After = &job.After{} // no due times, whatever it follows

@@ -343,6 +343,10 @@ func refsOf(s *job.Spec, id int64) (refs []trip.Ref) {
 		refs = append(refs, trip.Ref{Kind: trip.RefUpstream, Name: name, JobID: id})
 	}
 
+	if s.Manual {
+		refs = append(refs, trip.Ref{Kind: trip.RefManual, JobID: id})
+	}
+
 	if s.Delay != 0 {
 		refs = append(refs, trip.Ref{Kind: trip.RefDelay, JobID: id})
 	}

@@ -11,6 +11,10 @@ ALTER TABLE run
   ADD COLUMN given TEXT NULL COMMENT 'JSON of what the run was given: parameters, and the run that it follows',
   ALGORITHM=INSTANT;
 
+ALTER TABLE backfill
+  ADD COLUMN given TEXT NULL COMMENT 'JSON of what its runs are given, see run.given',
+  ALGORITHM=INSTANT;
+
 ALTER TABLE run
   MODIFY COLUMN kind ENUM('schedule','manual','backfill','after') NOT NULL,
   ALGORITHM=INSTANT;

@@ -12,12 +12,12 @@ import (
 
 const selectBackfills = `
 	SELECT b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel, b.missing <> 0, b.total,
-		b.planned, b.left_out, b.state, b.who, b.created, b.updated
+		b.planned, b.left_out, b.state, b.who, b.created, b.updated, COALESCE(b.given, '')
 	FROM backfill b FORCE INDEX (PRIMARY)`
 
 func scanBackfill(rows *sql.Rows) (b trip.BackfillRow, err error) {
 	err = rows.Scan(&b.ID, &b.JobID, &b.First, &b.Last, &b.NextDue, &b.DoneTo, &b.Parallel, &b.Missing, &b.Total,
-		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated)
+		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated, &b.Given)
 	return b, err
 }
 

@@ -190,17 +190,18 @@ func (l *jobList) terms() []wantedTerm {
 	return out
 }
 
-// awaitsEnds is the condition that ends of runs make the job due: it follows others, or has a delay.
-const awaitsEnds = "EXISTS (SELECT 1 FROM job_ref w FORCE INDEX (job) WHERE w.job_id = j.id AND w.kind IN (6, 7))"
+// awaitsOthers is the condition that ends of runs, or people, make the job due: it follows others, has a
+// delay, or is manual.
+const awaitsOthers = "EXISTS (SELECT 1 FROM job_ref w FORCE INDEX (job) WHERE w.job_id = j.id AND w.kind IN (6, 7, 8))"
 
 // statusConditions are the SQL conditions of job.Status.
 var statusConditions = map[job.Status]string{
 	job.Broken: "j.error <> ''",
 	job.Paused: "j.error = '' AND (j.paused = 1 OR " + pausedApps + ")",
 	job.Finished: "j.error = '' AND j.paused = 0 AND j.next_due IS NULL AND NOT " + isLive +
-		" AND NOT " + awaitsEnds + " AND NOT " + pausedApps,
+		" AND NOT " + awaitsOthers + " AND NOT " + pausedApps,
 	job.Active: "j.error = '' AND j.paused = 0 AND (j.next_due IS NOT NULL OR " + isLive + " OR " +
-		awaitsEnds + ") AND NOT " + pausedApps,
+		awaitsOthers + ") AND NOT " + pausedApps,
 }
 
 // left returns the conditions of the filter that a source does not guarantee.

@@ -17,7 +17,8 @@ type BackfillRow struct {
 	NextDue  job.Micros // the cursor; zero: no due time is left
 	DoneTo   job.Micros // all due times up to here have ended
 	Parallel int
-	Missing  bool // leave out due times with a succeeded run
+	Given    string // what its runs are given, see job.Given; "": nothing
+	Missing  bool   // leave out due times with a succeeded run
 	Total    int64
 	Planned  int64
 	LeftOut  int64
@@ -38,22 +39,22 @@ const (
 )
 
 const backfillColumns = "b.id, b.job_id, b.first, b.last, COALESCE(b.next_due, 0), b.done_to, b.parallel," +
-	" b.missing <> 0, b.total, b.planned, b.left_out, b.state, b.who, b.created, b.updated"
+	" b.missing <> 0, b.total, b.planned, b.left_out, b.state, b.who, b.created, b.updated, COALESCE(b.given, '')"
 
 func (b *BackfillRow) fields() []any {
 	return []any{&b.ID, &b.JobID, &b.First, &b.Last, &b.NextDue, &b.DoneTo, &b.Parallel, &b.Missing, &b.Total,
-		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated}
+		&b.Planned, &b.LeftOut, &b.State, &b.Who, &b.Created, &b.Updated, &b.Given}
 }
 
 // InsertBackfill writes a new backfill. Its id is the id of its request.
 func InsertBackfill(tx *sql.Tx, b *BackfillRow) error {
 	const query = `
 		INSERT INTO backfill (id, job_id, first, last, next_due, done_to, parallel, missing, total, state, who,
-			created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+			created, updated, given)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''))`
 	_, err := tx.Exec("insert backfill", query,
 		b.ID, b.JobID, int64(b.First), int64(b.Last), int64(b.NextDue), int64(b.DoneTo), b.Parallel,
-		b.Missing, b.Total, b.State, b.Who, int64(b.Created), int64(b.Updated))
+		b.Missing, b.Total, b.State, b.Who, int64(b.Created), int64(b.Updated), b.Given)
 	return err
 }
 

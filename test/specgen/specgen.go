@@ -157,6 +157,13 @@ func draw(t *rapid.T, app string, groups, calendars []string) job.Spec {
 		}
 	}
 
+	if some("params") {
+		s.Params = map[string]job.Param{
+			"day": {Type: job.ParamDate, Default: job.Value(one("day", `"today"`, `"2026-11-01"`))},
+			"n":   {Type: job.ParamInteger, Default: "5", Enum: []job.Value{"5", "7"}},
+			"key": {Description: "a key"},
+		}
+	}
 	if some("keep") {
 		s.Keep = job.Keep{Age: length("keep"), Runs: int64(number("runs kept", 0, 3)),
 			Bytes: job.Size(number("bytes kept", 0, 2) << 20)}

@@ -40,6 +40,7 @@ type schema struct {
 	Type       yaml.Node `yaml:"type"` // a name, or a list of names
 	Enum       []string  `yaml:"enum"`
 	Items      *schema   `yaml:"items"`
+	AnyOf      []*schema `yaml:"anyOf"`
 	Properties yaml.Node `yaml:"properties"` // in order
 	Required   []string  `yaml:"required"`
 	Values     yaml.Node `yaml:"additionalProperties"` // a schema, or false
@@ -112,6 +113,16 @@ func typeOf(s *schema) (string, error) {
 	switch {
 	case s.Ref != "":
 		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:], nil
+	case s.AnyOf != nil:
+		ways := make([]string, len(s.AnyOf))
+		for i, way := range s.AnyOf {
+			t, err := typeOf(way)
+			if err != nil {
+				return "", err
+			}
+			ways[i] = t
+		}
+		return strings.Join(ways, " | "), nil
 	case s.Enum != nil:
 		words := make([]string, len(s.Enum))
 		for i, w := range s.Enum {

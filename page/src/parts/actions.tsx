@@ -4,9 +4,10 @@ import { sentence, t } from '../i18n';
 import { tell, useGet } from '../live';
 import { go, here } from '../router';
 import { brief, coarse, milliseconds, ms, range, zoneShown } from '../time';
-import type { Job, Page, Pause, Rerun, Run } from '../types';
+import type { Job, Page, ParamValue, Pause, Rerun, Run } from '../types';
 import type { ComponentChildren } from 'preact';
 import { ask, Button, Choice, closeDialog, closing, Dialog, Field, Loading, Notice, ProblemBox, Said, say, show, unsuccessful } from './basic';
+import { ParamFields, paramsGiven, takesParams, usualParams } from './params';
 
 // What can be done to jobs, with the questions that come first.
 
@@ -26,13 +27,39 @@ export async function write(path: string, body: unknown, was: { name: string; ve
   }
 }
 
-/** Starts a job once, and goes to its run as soon as there is one, unless the person has gone elsewhere by then. */
+/** Starts a job once; one with parameters once its values are given. */
 export async function runNow(j: Job, follow: boolean) {
-  const path = here.value.path, before = unanswered.get(j.id);
+  if (takesParams(j)) show(() => <RunDialog job={j} follow={follow} />);
+  else await start(j, follow);
+}
+
+function RunDialog({ job: j, follow }: { job: Job; follow: boolean }) {
+  const [typed, setTyped] = useState(() => usualParams(j)), [problem, setProblem] = useState<Problem>();
+  const work = async () => {
+    const close = closing();
+    setProblem(undefined);
+    try { await start(j, follow, paramsGiven(j, typed), close); } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
+  };
+  const error = (field: string) => problem?.errors.find((e) => e.field === field);
+  return (
+    <Dialog title={t('Run {job} now', { job: j.name })} close={closeDialog}>
+      <div class="body">
+        <ParamFields job={j} typed={typed} set={setTyped} error={error} />
+        {problem && !problem.errors.some((e) => e.field.startsWith('params.')) && <ProblemBox problem={problem} />}
+      </div>
+      <footer><Button work={closeDialog}>{t('Cancel')}</Button><Button look="primary" icon="bolt" work={work}>{t('Run now')}</Button></footer>
+    </Dialog>
+  );
+}
+
+/** Starts a job once, and goes to its run as soon as there is one, unless the person has gone elsewhere by then. */
+async function start(j: Job, follow: boolean, params: Record<string, ParamValue> = {}, accepted?: () => void) {
+  const path = here.value.path, same = j.id + JSON.stringify(params), before = unanswered.get(same);
   const o = before && performance.now() - before.at < meantAgain ? before : { key: onceKey(), at: performance.now() };
-  unanswered.set(j.id, o);
-  const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, {}, o.key);
-  unanswered.delete(j.id);
+  unanswered.set(same, o);
+  const asked = await post<{ request: string }>(`/api/v1/jobs/${j.id}/run`, Object.keys(params).length ? { params } : {}, o.key);
+  unanswered.delete(same);
+  accepted?.();
   say(t('Run started'));
   const run = await runOf(j, { trigger: 'manual' }, asked.request);
   if (run && follow && here.value.path === path) go(`/runs/${run.id}`);

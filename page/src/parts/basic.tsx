@@ -268,8 +268,9 @@ export function Bars({ runs, slots = 12 }: { runs: LastRun[] | undefined; slots?
 }
 
 export const what = (j: Pick<Job, 'command' | 'http' | 'handler'>) => j.command ?? (j.http ? `${j.http.method ?? 'GET'} ${j.http.url}` : j.handler ?? '');
-export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 'timezone'>): string {
+export function when(j: Pick<Job, 'schedule' | 'schedules' | 'every' | 'at' | 'timezone' | 'manual'>): string {
   if (j.every) return t('every {span}', { span: durationSaid(j.every) });
+  if (j.manual) return t('by hand');
   if (j.at) return t('once, {at}', { at: brief(j.at) });
   const cron = j.schedule ?? j.schedules?.join(' · ') ?? '';
   return cron;

@@ -1,5 +1,4 @@
 import { now } from '../api';
-import { t } from '../i18n';
 import { ms, offsetOf, stamp, weekday, zoneShown } from '../time';
 import type { DueTime } from '../types';
 import { Until } from './basic';
@@ -7,7 +6,7 @@ import { markText } from './dues';
 
 // The next due times of a definition, as a list.
 
-const whenFields = ['schedule', 'schedules', 'every', 'at', 'delay', 'after', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'on_closed', 'weeks', 'handler', 'selector', 'app', 'name'];
+const whenFields = ['schedule', 'schedules', 'every', 'at', 'delay', 'after', 'manual', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'on_closed', 'weeks', 'handler', 'selector', 'app', 'name'];
 
 /** The fields that a preview takes. */
 export const whenOf = (spec: Record<string, unknown>) => Object.fromEntries(whenFields.filter((k) => spec[k] !== undefined).map((k) => [k, spec[k]]));

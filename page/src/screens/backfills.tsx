@@ -5,6 +5,7 @@ import { useGet, usePages } from '../live';
 import { ask, Badge, Button, Card, closeDialog, closing, Dialog, Empty, Field, Loading, outcomes, outcomeText, ProblemBox, Range, say, show, toneOf, When, type Tone } from '../parts/basic';
 import { Moment, pastRange, RangeChips } from '../parts/ranges';
 import { hasSucceeded, SlotBadge, slotsPath, type OfJob } from '../parts/slots';
+import { ParamFields, paramsGiven, takesParams, usualParams } from '../parts/params';
 import { go, here, Link, setQuery } from '../router';
 import { ms, stamp, zoneShown } from '../time';
 import type { Backfill, BackfillDue, DueTime, Job, Outcome, Page, Slot } from '../types';
@@ -106,8 +107,9 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
   const zone = j.timezone ?? zoneShown(), start = pastRange('day', zone)!;
   const [preset, setPreset] = useState(range ? '' : 'day'), [from, setFrom] = useState(range?.[0] ?? start.from), [to, setTo] = useState(range?.[1] ?? start.to);
   const [parallel, setParallel] = useState('1'), [missing, setMissing] = useState(true);
+  const [typed, setTyped] = useState(() => usualParams(j)), params = paramsGiven(j, typed);
   const [problem, setProblem] = useState<Problem>(), [planned, setPlanned] = useState<Planned[]>();
-  const key = useMemo(onceKey, [from, to, parallel, missing]); // a second press means the same backfill
+  const key = useMemo(onceKey, [from, to, parallel, missing, JSON.stringify(params)]); // a second press means the same backfill
   const error = (f: string) => problem?.errors.find((e) => e.field === f);
   const backwards = ms(from) > ms(to), ahead = ms(to) > now() + 60_000;
 
@@ -125,13 +127,13 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
     const close = closing();
     setProblem(undefined);
     try {
-      await post(`/api/v1/jobs/${j.id}/backfill`, { from, to, parallel: Number(parallel), missing }, key);
+      await post(`/api/v1/jobs/${j.id}/backfill`, { from, to, parallel: Number(parallel), missing, ...(Object.keys(params).length > 0 && { params }) }, key);
       close();
       say(t('Backfill started'));
       go(`/jobs/${j.id}/backfills`);
     } catch (err) { if (err instanceof Problem) setProblem(err); else throw err; }
   };
-  const runs = planned?.filter((p) => !missing || !p.was || !hasSucceeded(p.was)), shown = problem?.errors.every((e) => !['from', 'to', 'parallel'].includes(e.field));
+  const runs = planned?.filter((p) => !missing || !p.was || !hasSucceeded(p.was)), shown = problem?.errors.every((e) => !['from', 'to', 'parallel'].includes(e.field) && !e.field.startsWith('params.'));
 
   return (
     <Dialog title={t('Backfill {job}', { job: j.name })} close={closeDialog}>
@@ -145,6 +147,7 @@ function BackfillDialog({ job: j, range }: { job: Job; range?: [from: string, to
         </div>
         <p class="faint small">{t('Times are in {zone}.', { zone })}</p>
         <label class="check"><input type="checkbox" checked={missing} onChange={() => setMissing(!missing)} />{t('Skip successful ones')}</label>
+        {takesParams(j) && <ParamFields job={j} typed={typed} set={setTyped} error={error} />}
         {planned && runs ? <PlannedList all={planned} runs={runs} zone={zone} /> : !backwards && !problem && <Loading rows={2} />}
         {problem && shown && <ProblemBox problem={problem} />}
       </div>

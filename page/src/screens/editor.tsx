@@ -10,9 +10,10 @@ import { Dues, whenOf } from '../parts/duelist';
 import { Icon } from '../parts/icon';
 import { KeepInForce } from '../parts/keep';
 import { isUsual } from '../parts/usual';
+import { valueOf } from '../parts/params';
 import { go, here, leaveGuard, Link } from '../router';
 import { inZone, myZone } from '../time';
-import type { Apply as Applied, CalendarItem, Group, Job, Page, Preview, Message as Sentence } from '../types';
+import type { Apply as Applied, CalendarItem, Group, Job, Page, Param, Preview, Message as Sentence } from '../types';
 
 // The editor. Its text (YAML or JSON) is the one truth: the form shows what stands in it, and writes into it, so that
 // comments and fields that the form does not know survive. Nothing is saved before it was looked at once more.
@@ -23,8 +24,8 @@ type Path = (string | number)[];
 
 const answered = ['id', 'paused', 'pause', 'status', 'error', 'version', 'next_due', 'last_due', 'created', 'updated', 'warnings', 'waiting', 'health', 'last_runs'];
 /** The fields of which a job has one: when it is due. */
-const kindsOfWhen = ['schedule', 'schedules', 'every', 'delay', 'after', 'at'] as const;
-const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'schedule', 'schedules', 'every', 'at', 'delay', 'after', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'on_closed', 'weeks', 'command', 'http', 'handler', 'payload', 'stdin'];
+const kindsOfWhen = ['schedule', 'schedules', 'every', 'delay', 'after', 'manual', 'at'] as const;
+const order = ['name', 'app', 'description', 'owner', 'labels', 'folder', 'schedule', 'schedules', 'every', 'at', 'delay', 'after', 'manual', 'timezone', 'start', 'end', 'max_fires', 'jitter', 'calendars', 'on_closed', 'weeks', 'command', 'http', 'handler', 'payload', 'stdin'];
 
 /** The definition of a job, without what the server alone says. */
 export function specOf(j: Job): Spec {
@@ -361,7 +362,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
     return <Field key={path} id={id} label={t(label)} hint={hint} error={error(path)}><select id={id} disabled={disabled} value={str(path)} onChange={(ev) => set(path.split('.'), ev.currentTarget.value)}>{options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}</select></Field>;
   };
   const groups = useGet<Page<Group>>('/api/v1/groups', { every: 0, read: upTo(1000) }), calendars = useGet<Page<CalendarItem>>('/api/v1/calendars', { every: 0, read: upTo(1000) });
-  const kind = spec.schedules !== undefined ? 'schedules' : spec.every !== undefined ? 'every' : spec.delay !== undefined ? 'delay' : spec.after !== undefined ? 'after' : spec.at !== undefined ? 'at' : 'schedule';
+  const kind = spec.schedules !== undefined ? 'schedules' : spec.every !== undefined ? 'every' : spec.delay !== undefined ? 'delay' : spec.after !== undefined ? 'after' : spec.manual ? 'manual' : spec.at !== undefined ? 'at' : 'schedule';
   const [wantKind, setWantKind] = useState<string>(kind);
   const shown = kindsOfWhen.some((k) => spec[k] !== undefined) ? kind : wantKind;
   const work = spec.http !== undefined ? 'http' : spec.handler !== undefined ? 'handler' : 'command';
@@ -374,9 +375,9 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
     setWantKind(k);
     const cron = k === 'schedule' || k === 'schedules', first = spec.schedule ?? spec.schedules?.[0];
     change([...kindsOfWhen.filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(cron ? zoneOfNew : [[['timezone'], undefined] as [Path, unknown]]),
-      ...(k === 'after' || k === 'delay' ? (['max_fires', 'jitter', 'calendars', ...(k === 'after' ? ['start', 'end'] as const : [])] as const).map((x) => [[x], undefined] as [Path, unknown]) : []),
+      ...(k === 'after' || k === 'delay' || k === 'manual' ? (['max_fires', 'jitter', 'calendars', ...(k !== 'delay' ? ['start', 'end'] as const : [])] as const).map((x) => [[x], undefined] as [Path, unknown]) : []),
       ...(k === 'at' ? (['start', 'end', 'max_fires'] as const).map((x) => [[x], undefined] as [Path, unknown]) : k !== 'every' && spec.every !== undefined ? [[['start'], undefined] as [Path, unknown]] : []),
-      [[k], k === 'every' ? '10m' : k === 'delay' ? '5m' : k === 'after' ? { jobs: [''] } : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
+      [[k], k === 'every' ? '10m' : k === 'delay' ? '5m' : k === 'after' ? { jobs: [''] } : k === 'manual' ? true : k === 'at' ? new Date(Math.ceil(now() / 60_000) * 60_000 + 3600_000).toISOString().replace('.000Z', 'Z') : k === 'schedules' ? [first ?? '0 3 * * *'] : (first ?? '0 3 * * *')]]);
   };
   const setWork = (k: string) => { setWantWork(k); change([...(['command', 'http', 'handler', 'payload'] as const).filter((x) => x !== k && spec[x] !== undefined).map((x) => [[x], undefined] as [Path, unknown]), ...(k !== 'command' && spec.output !== undefined ? [[['output'], undefined] as [Path, unknown]] : []), [[k], k === 'http' ? { url: 'https://' } : k === 'handler' ? 'app/name' : 'echo hello']]); };
   const filled = (...paths: string[]) => paths.filter((p) => {
@@ -391,7 +392,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
       <Card title={t('Basics')}>
         <div class="in fields">{box('name', 'Name', { place: 'nightly backup' })}{box('app', 'App', { place: 'default', hint: t('A namespace for related jobs') })}{box('description', 'Description', { wide: true })}</div>
       </Card>
-      <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'delay', text: t('Delay') }, { value: 'after', text: t('After jobs') }, { value: 'at', text: t('Once') }]} />}>
+      <Card title={t('Schedule')} more={<Choice label={t('Schedule')} value={shown} disabled={disabled} set={setKind} options={[{ value: 'schedule', text: 'Cron' }, { value: 'schedules', text: t('Several crons') }, { value: 'every', text: t('Interval') }, { value: 'delay', text: t('Delay') }, { value: 'after', text: t('After jobs') }, { value: 'manual', text: t('By hand') }, { value: 'at', text: t('Once') }]} />}>
         <div class="in fields">
           {shown === 'schedule' && <>
             {box('schedule', 'Cron expression', { mono: true, place: '0 3 * * *', wide: true, write: setCron, hint: t('minute hour day month weekday; with six fields, seconds come first') })}
@@ -406,6 +407,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
             {pick('after.match', 'How many must have ended', [['', t('all of them (default)')], ['all', t('all of them')], ['any', t('any of them')]])}
             {box('after.within', 'Within', { mono: true, place: '24h', hint: t('How far apart the ends may lie') })}
           </>}
+          {shown === 'manual' && <p class="wide faint">{t('No schedule: the job runs only when somebody runs it.')}</p>}
           {shown === 'at' && box('at', 'Date and time', { mono: true, place: '2027-01-31T09:00:00Z', hint: t('With its UTC offset, for example 2027-01-31T09:00:00Z') })}
           {(shown === 'schedule' || shown === 'schedules') && box('timezone', 'Time zone', { place: 'UTC', list: 'zones' })}
           <datalist id="zones">{zones.map((z) => <option key={z} value={z} />)}</datalist>
@@ -420,6 +422,7 @@ function Fields({ spec, set, change, error, disabled, fresh, focus }: FieldsProp
           {pick('overlap', 'If the previous run is still running', [['', t('skip the new run (default)')], ['skip', t('skip the new run')], ['queue', t('queue the new run')], ['replace', t('replace the old run')], ['allow', t('run both')]])}
         </div>
       </Card>
+      {section('Parameters', ['params'], <ParamRows value={spec.params} disabled={disabled} set={(v) => set(['params'], v)} error={error('params')} />)}
       {section('Retries', ['retry.attempts', 'retry.backoff', 'retry.factor', 'retry.max_backoff', 'retry.jitter'], <>{box('retry.attempts', 'Max attempts', { number: true, place: '1' })}{box('retry.backoff', 'Backoff', { mono: true, place: '10s' })}{box('retry.factor', 'Backoff factor', { number: true, place: '1' })}{box('retry.max_backoff', 'Max backoff', { mono: true, place: '1h' })}{box('retry.jitter', 'Jitter', { mono: true })}</>)}
       {section('Missed & late runs', ['misfire.policy', 'misfire.max_age', 'misfire.after', 'misfire.max_count', 'start_deadline', 'on_lost'], <>
         {pick('misfire.policy', 'Missed runs', [['', t('run the latest (default)')], ['latest', t('run the latest')], ['skip', t('skip all')], ['all', t('run all')]])}{box('misfire.max_age', 'Max age', { mono: true, place: '1h' })}{box('misfire.max_count', 'Max missed runs', { number: true, place: '100' })}{box('start_deadline', 'Start deadline', { mono: true, hint: t('Later runs are not started') })}
@@ -480,6 +483,37 @@ function List({ spec, set, error, disabled }: Pick<FieldsProps, 'spec' | 'set' |
       ))}
       <div><Button icon="plus" disabled={disabled} work={() => set(['schedules'], [...list, '0 12 * * SAT'])}>{t('Add another')}</Button></div>
       {error('schedules') && <p class="error"><Said text={error('schedules')!} /></p>}
+    </div>
+  );
+}
+
+/** Parameters, as rows; what a row does not show stays. */
+function ParamRows({ value, set, disabled, error }: { value: Record<string, Param> | undefined; set: (v: Record<string, Param>) => void; disabled: boolean; error?: Sentence }) {
+  const given = Object.entries(value && typeof value === 'object' ? value : {}).map(([k, p]) => [k, p ?? {}] as [string, Param]);
+  const [rows, setRows] = useState(given);
+  const told = rows.filter(([k]) => k !== '');
+  useEffect(() => { if (!same(Object.fromEntries(told), Object.fromEntries(given))) setRows(given); }, [JSON.stringify(given)]);
+  const keep = (next: [string, Param][]) => { setRows(next); set(Object.fromEntries(next.filter(([k]) => k !== ''))); };
+  const edit = (i: number, p: Param, name = rows[i][0]) => keep(rows.map((r, x) => (x === i ? [name, JSON.parse(JSON.stringify(p))] : r)));
+  return (
+    <div class={`field wide ${error ? 'wrong' : ''}`}>
+      {rows.map(([name, p], i) => (
+        <div key={i} class="row" style={{ flexWrap: 'wrap' }}>
+          <input aria-label={t('Name')} class="mono" disabled={disabled} value={name} placeholder="day" onInput={(ev) => edit(i, p, ev.currentTarget.value)} />
+          <select aria-label={t('Type')} disabled={disabled} value={p.secret !== undefined ? 'secret' : p.type ?? 'string'} onChange={(ev) => {
+            const type = ev.currentTarget.value, { type: _, secret: __, ...rest } = p;
+            edit(i, type === 'secret' ? { secret: '', description: p.description } : { ...rest, type: type as Param['type'] });
+          }}>{['string', 'integer', 'number', 'boolean', 'date', 'secret'].map((x) => <option key={x} value={x}>{x}</option>)}</select>
+          {p.secret !== undefined
+            ? <input aria-label={t('Secret')} class="mono" disabled={disabled} value={p.secret} onInput={(ev) => edit(i, { ...p, secret: ev.currentTarget.value })} />
+            : <input aria-label={t('Default')} class="mono" disabled={disabled} placeholder={t('no default')} value={p.default === undefined ? '' : String(p.default)}
+                onInput={(ev) => edit(i, { ...p, default: ev.currentTarget.value === '' ? undefined : valueOf(p.type, ev.currentTarget.value) })} />}
+          {p.secret === undefined && <label class="check"><input type="checkbox" disabled={disabled} checked={!!p.required} onChange={() => edit(i, { ...p, required: p.required ? undefined : true })} />{t('required')}</label>}
+          <Button look="quiet" icon="cross" aria-label={t('Remove')} disabled={disabled} work={() => keep(rows.filter((_, x) => x !== i))} />
+        </div>
+      ))}
+      <div><Button icon="plus" disabled={disabled} work={() => setRows([...rows, ['', { type: 'string' }]])}>{t('Add another')}</Button></div>
+      {error && <p class="error"><Said text={error} /></p>}
     </div>
   );
 }

@@ -33,7 +33,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
         {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, reload)}>{t('Resume app')}</Button> : j.pause ? <Link class="button" to="/settings/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
-        {operate && !j.at && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
+        {operate && !j.at && !j.manual && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
         {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
         {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Duplicate')} title={t('Duplicate')}><Icon name="copy" /></Link>}
         {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}

@@ -16,8 +16,8 @@ const most = 20_000; // jobs that are listed at once; of more, the server looks 
 
 // What a row needs of a job: ten thousand of them are held.
 const slim = (j: Job): Job => ({ ...pick(j), command: j.command?.slice(0, 160) }) as Job;
-const pick = ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http, handler, paused, pause, status, health, error, version, next_due, last_due, group, waiting }: Job) =>
-  ({ id, app, name, description, owner, labels, schedule, schedules, every, at, timezone, command, http: http && { method: http.method, url: http.url }, handler, paused, pause, status, health, error, version, next_due, last_due, group, waiting });
+const pick = ({ id, app, name, description, owner, labels, schedule, schedules, every, at, manual, params, timezone, command, http, handler, paused, pause, status, health, error, version, next_due, last_due, group, waiting }: Job) =>
+  ({ id, app, name, description, owner, labels, schedule, schedules, every, at, manual, params, timezone, command, http: http && { method: http.method, url: http.url }, handler, paused, pause, status, health, error, version, next_due, last_due, group, waiting });
 
 // The list is kept in the order of names, which is dear to work out: ten thousand of them take longer than a frame. Other
 // orders are made from it by numbers alone.

@@ -45,6 +45,7 @@ export function RunScreen({ id }: { id: string }) {
           <Link class="tile" to={`/runs?node=${encodeURIComponent(r.node)}`}><span>{t('Node')}</span><b class="cut">{r.node || '—'}</b></Link>
           <div class="tile"><span>{t('Attempt')}</span><b>{r.attempt}</b>{r.state === 'ended' && !r.final && <small>{t('a retry follows')}</small>}</div>
         </div>
+        {r.params && Object.keys(r.params).length > 0 && <Card title={t('Parameters')}><dl class="facts in">{Object.entries(r.params).map(([name, v]) => <div key={name}><dt><code>{name}</code></dt><dd class="mono">{String(v)}</dd></div>)}</dl></Card>}
         {(r.attempt > 1 || !r.final) && <Attempts run={r} zone={zone} />}
         {(r.started || r.output_bytes > 0) && <OutputView key={r.id} run={r} zone={zone} ended={() => void reload()} told={(e, h) => { setErrors(e); setHTTP(h); }} />}
         {http && <Response answer={http} />}
