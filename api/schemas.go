@@ -187,6 +187,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Ping]():     "ping.",
 	of[job.Limits]():   "limits.",
 	of[job.Misfire]():  "misfire.",
+	of[job.After]():    "after.",
 	of[job.Retry]():    "retry.",
 	of[job.Keep]():     "keep.",
 	of[job.Capture]():  "output.",

@@ -403,7 +403,7 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("the second time: got %d to %d, %v; want no change", from, to, err)
 	}
 
-	f.want("lock rows, restored", 1, "SELECT COUNT(*) FROM locks")
+	f.want("lock rows, restored", 2, "SELECT COUNT(*) FROM locks")
 	f.exec("INSERT INTO schema_version (version_id, is_applied) VALUES (9999, 1)")
 	if from, to, err := f.db.Migrate(t.Context()); !errors.Is(err, ErrRefuseJoin) || from != 9999 || to != 9999 {
 		t.Errorf("a newer schema: got %d to %d, %v; want it refused", from, to, err)

@@ -103,7 +103,7 @@ func TestFates(t *testing.T) {
 // from its beginning.
 func TestDeadlock(t *testing.T) {
 	f := setUp(t)
-	f.exec("INSERT INTO locks (id, name) VALUES (1, 'one'), (2, 'two')")
+	f.exec("INSERT INTO locks (id, name) VALUES (8, 'one'), (9, 'two')")
 	var met sync.WaitGroup
 	met.Add(2)
 	crosswise := func(first, second LockID, ran *int) error {
@@ -122,8 +122,8 @@ func TestDeadlock(t *testing.T) {
 
 	var a, b int
 	done := make(chan error, 1)
-	go func() { done <- crosswise(1, 2, &a) }()
-	err := crosswise(2, 1, &b)
+	go func() { done <- crosswise(8, 9, &a) }()
+	err := crosswise(9, 8, &b)
 	if other := <-done; err != nil || other != nil {
 		t.Fatalf("got %v and %v, want both applied", err, other)
 	}
@@ -131,8 +131,8 @@ func TestDeadlock(t *testing.T) {
 		t.Errorf("got %d and %d runs, want 3 in all", a, b)
 	}
 
-	f.want("writes of lock 1", 2, "SELECT n FROM locks WHERE id = 1")
-	f.want("writes of lock 2", 2, "SELECT n FROM locks WHERE id = 2")
+	f.want("writes of lock 8", 2, "SELECT n FROM locks WHERE id = 8")
+	f.want("writes of lock 9", 2, "SELECT n FROM locks WHERE id = 9")
 }
 
 // TestReadCommitted: a transaction sees what others have committed so far, and nothing uncommitted.
