@@ -112,7 +112,7 @@ export const reasons: Record<string, Patterns> = {
   start_deadline: [[/^no node could start it before its start deadline, (\S+) after it was due$/, '未能在启动期限（到期后 $1）之前启动'], [none, '未能在启动期限之前启动']],
   wait_deadline: [[/^it was still waiting when its start deadline passed$/, '启动期限已到，它仍在等待']],
   no_node: [[none, '没有可以运行它的节点'], [/^no node can take it: all are cordoned, draining, or run handlers only$/, '没有节点可以运行它：都已隔离、正在排空，或只运行 Go 函数'], [/^no node matches (.+)$/, '没有符合 $1 的节点']],
-  not_followed: [[/^the job does not follow (.+) any more$/, '任务已不再跟随 $1']],
+  not_followed: [[/^the job does not follow (.+) any more$/, '任务已不再跟随 $1'], [none, '任务已不再跟随那个任务']],
   job_deleted: [[/^the job was deleted$/, '任务已被删除']],
   schedule_changed: [[/^the schedule was changed before the due time was claimed$/, '在领取之前，任务的排期已修改']],
 };
