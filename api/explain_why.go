@@ -315,7 +315,7 @@ func (x *inquiry) notDue() {
 	}
 
 	if weekly := x.spec; weekly.Weeks != nil {
-		weekly.Weeks = nil
+		weekly.Weeks, weekly.Calendars, weekly.OnClosed = nil, nil, ""
 		if x.dueBy(weekly) {
 			x.say(causeWeeks, "It is in a week that the job leaves out (weeks: %s).", x.spec.Weeks)
 			return

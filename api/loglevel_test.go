@@ -61,7 +61,7 @@ func TestLogLevel(t *testing.T) {
 	if got := s.count(`
 			SELECT COUNT(*)
 			FROM audit
-			WHERE kind = 'node' AND name = 'knoten-1' AND action = 'update' AND reason = 'log level debug for 10m0s'`); got != 1 {
+			WHERE kind = 'node' AND name = 'knoten-1' AND action = 'update' AND reason = 'log level debug for 10m'`); got != 1 {
 		t.Errorf("%d lines of the audit, want 1", got)
 	}
 

@@ -363,7 +363,7 @@ func TestContractSaysNo(t *testing.T) {
 	}
 
 	for body, ok := range map[string]bool{`{"slots": 2}`: true, `{"slots": 2, "name": null}`: true,
-		`{"slots": 2, "jobs": 7}`: true, `{"slots": 0}`: false, `{"slotz": 2}`: false, `{}`: false} {
+		`{"slots": 2, "jobs": 7}`: true, `{"slots": 0}`: false, `{"slotz": 2}`: false, `{"rate": "10/1m"}`: true} {
 		if err := c.checkSent(c.paths["/api/v1/groups/{name}"]["put"], body, json); (err == nil) != ok {
 			t.Errorf("sent %s: got %v, want taken %t", body, err, ok)
 		}

@@ -358,22 +358,37 @@ func (f Filtered) movesTo(due time.Time) (to time.Time, ok bool) {
 
 	w := f.walk()
 	at := micros(due)
-	from, _ := w.nominal(civilSpan{w.civilOf(at), w.civilOf(at + 1)})
-	if shown := at + w.homeAt(floorSeconds(at)).offset*1_000_000; shown < w.civilOf(at) { // the second pass
-		from = w.nominalElapsed(civilSpan{shown, shown + 1})
-	}
-	if from == noCivil {
-		return to, false
+	next := func(span civilSpan) int64 {
+		from, _ := w.nominal(span)
+		return from
 	}
 
+	span := civilSpan{w.civilOf(at), w.civilOf(at + 1)}
+	if shown := at + w.homeAt(floorSeconds(at)).offset*1_000_000; shown < span.from { // the second pass
+		next, span = w.nominalElapsed, civilSpan{shown, shown + 1}
+	}
+
+	// A gap may have swallowed several times of day. Each has its own target, and some may be dropped.
+	for from := next(span); from != noCivil && !w.broke; from = next(span) {
+		if to, ok := w.target(from); ok {
+			return to, true
+		}
+		if span.from = from + 1; span.from >= span.to {
+			break
+		}
+	}
+	return to, false
+}
+
+// target returns where the due time of a closed day moves; ok is false if it is dropped.
+func (w *walk) target(from int64) (to time.Time, ok bool) {
 	for k := int64(1); k <= MaxMove && !w.broke; k++ {
-		at := w.instantOf(from + k*f.move*microsPerDay)
+		at := w.instantOf(from + k*w.f.move*microsPerDay)
 		if w.day(at).closed {
 			continue
 		}
-		return time.UnixMicro(at).In(f.home), w.open(at).open && at >= earliestMicros && at < latestMicros
+		return time.UnixMicro(at).In(w.f.home), w.open(at).open && at >= earliestMicros && at < latestMicros
 	}
-
 	return to, false
 }
 

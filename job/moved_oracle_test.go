@@ -209,12 +209,11 @@ func dailyTimes(at time.Time) *rapid.Generator[string] {
 // changes of many zones and under random calendars of several zones.
 func TestMovedEqualsOracle(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
 	all := oracleTransitions(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		for range 3 {
-			compareMoved(t, rt, all)
-		}
-	})
+	rapid.Check(t, func(rt *rapid.T) { compareMoved(t, rt, all) })
 }
 
 func compareMoved(t testing.TB, rt *rapid.T, all []transition) {
@@ -342,7 +341,10 @@ func compareMoved(t testing.TB, rt *rapid.T, all []transition) {
 	compareSchedule(rt, f, w, want, probe.Draw(rt, "p"), probe.Draw(rt, "q"), x.at, x.at-1)
 	for _, sec := range want {
 		from, moved := f.MovedFrom(time.Unix(sec, 0))
-		if moved == own[sec] || moved && !slices.Contains(origins[sec], from.Unix()) {
+		if moved == own[sec] || moved && !slices.ContainsFunc(origins[sec], func(at int64) bool {
+			// Of a time of day that occurs twice, the first pass is named.
+			return civilOfInstant(time.Unix(at, 0), x.loc).Equal(civilOfInstant(from, x.loc))
+		}) {
 			rt.Fatalf("%v moved from %v, %v; want one of %v", time.Unix(sec, 0).In(x.loc), from, moved, origins[sec])
 		}
 		if mark := f.Mark(time.Unix(sec, 0)); (mark == Moved) != moved {

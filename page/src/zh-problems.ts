@@ -43,7 +43,8 @@ export const sentences: Record<string, string> = {
 
   not_one_schedule: '“何时”须且只须填写一种：schedule、schedules、every、at、delay、after 或 manual（现有 $1 种）',
   manual_due_times: '没有计划时间：任务没有设定“何时”，请手动运行',
-  want_value: '$1：应为文本、数字、true 或 false', want_values: '$1：应为文本、数字、true 和 false 的列表，例如 ["full", "delta"]',
+  want_value: '$1：应为文本、数字、true 或 false',
+  want_values: '$1：应为文本、数字、true 和 false 的列表，例如 ["full", "delta"]',
   placeholder_param: '占位符 {{param.$1}}：任务没有这个参数',
   param_name: '“$1”不能作为参数名：以小写字母开头，其后至多 31 个小写字母、数字或 _',
   param_want: '$1：参数的类型是 $2',
@@ -51,7 +52,6 @@ export const sentences: Record<string, string> = {
   param_unknown: '任务没有参数“$1”',
   param_is_secret: '取自密钥 $1，不能另行指定',
   param_nobody_gives: '只能与 manual 同用：自动运行时没有人给出值；请设默认值',
-  want_values: '$1；必须是文本、数字、true 或 false 的列表，例如 ["full", "delta"]',
   params_long: '合计 $1 字节，超过上限 $2',
   every_too_short: '间隔 $1 短于 $2',
   every_too_fine: '间隔 $1 不是整数微秒',
