@@ -581,7 +581,7 @@ func TestGaleraGhost(t *testing.T) {
 		err := x.Do(t.Context(), lock.Change{
 			Name: "start",
 			Rows: func(tx *crontab.Tx) error {
-				n, err := tripsql.Start(tx, owner, 0, []tripsql.Launch{launch}, 1, 1)
+				n, err := tripsql.Start(tx, owner, 0, false, []tripsql.Launch{launch}, 1, 1)
 				if err != nil {
 					return err
 				}
