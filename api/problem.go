@@ -144,7 +144,7 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &used):
 		p = inUse.problem("%s. Change those jobs first.", cut(capital(used.Error()), maxMessage))
 		if used.Kind == "job" {
-			p.Detail += " Or delete it with force=true; then they wait for a job of its name."
+			p.Detail += " Or force the deletion (--force, force=true); then they wait for a job of its name."
 		}
 		return p
 	case errors.As(err, &foreign):

@@ -294,7 +294,7 @@ func begunOf(verdicts []verdict, s *scene) []trip.Begun {
 			out = append(out, trip.Begun{JobID: v.run.JobID})
 		}
 		b := &out[at]
-		if (v.action == start || v.action == refuse) && v.run.Kind == trip.Schedule {
+		if (v.action == start || v.action == refuse) && due(&v.run) {
 			b.To = max(b.To, v.run.Due)
 		}
 		for j := range v.supersedes {

@@ -529,6 +529,7 @@ export const zh = {
   'Run now': '立即运行',
   'Backfill': '补跑',
   'Duplicate': '复制为新任务',
+  Chain: '任务链',
   'Cannot be scheduled': '无法排期',
   'by {who}': '由 {who}',
   'The run scheduled for {at} is waiting': '计划于 {at} 的运行正在等待',

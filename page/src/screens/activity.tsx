@@ -113,8 +113,8 @@ function Groups() {
           <tbody>{items.map((g) => (
             <tr key={g.name}>
               <td><bdi>{g.name}</bdi></td>
-              <td style={{ minWidth: '120px' }}>{g.slots ? <Used of={g.slots} used={g.executing} text={`${g.executing} / ${g.slots}`} /> : g.executing}</td>
-              <td style={{ minWidth: '120px' }} title={g.next_start && t('Next start at {time}', { time: stamp(g.next_start) })}>{g.rate && <Used of={parseInt(g.rate)} used={g.starts ?? 0} text={`${g.starts ?? 0} / ${g.rate}`} />}</td>
+              <td class="used">{g.slots ? <Used of={g.slots} used={g.executing} text={`${g.executing} / ${g.slots}`} /> : g.executing}</td>
+              <td class="used" title={g.next_start && t('Next start at {time}', { time: stamp(g.next_start) })}>{g.rate && <Used of={parseInt(g.rate)} used={g.starts ?? 0} text={`${g.starts ?? 0} / ${g.rate}`} />}</td>
               <td class="num"><Link to={`/jobs?group=${encodeURIComponent(g.name)}&show=waiting`}>{g.waiting}</Link></td><td class="num thin-hide"><Link to={`/jobs?group=${encodeURIComponent(g.name)}`}>{g.jobs}</Link></td>
               <td class="num nowrap">{may('admin') && <><Button look="quiet" icon="edit" aria-label={t('Edit')} work={() => edit(g)} /><Button look="quiet" icon="trash" aria-label={t('Delete')} work={() => ask({ title: t('Delete the group {name}?', { name: g.name }), button: t('Delete'), danger: true, text: <p>{t('A group that jobs still use cannot be deleted.')}</p>, work: async () => { await call(`/api/v1/groups/${encodeURIComponent(g.name)}`, { method: 'DELETE' }); await list.reload(); } })} /></>}</td>
             </tr>

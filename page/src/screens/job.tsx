@@ -33,7 +33,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
         {operate && <Button look="primary" icon="bolt" work={() => runNow(j, true)}>{t('Run now')}</Button>}
         {operate && (j.paused ? <Button icon="play" work={() => resume(j).then(reload)}>{t('Resume')}</Button> : j.pause?.scope === 'app' ? <Button icon="play" work={() => resumeApp(j.app, reload)}>{t('Resume app')}</Button> : j.pause ? <Link class="button" to="/settings/pauses"><Icon name="pause" />{t('Show pauses')}</Link> : <Button icon="pause" work={() => pauseJob(j)}>{t('Pause')}</Button>)}
         {edit && <Link class="button" to={`/jobs/${j.id}/edit`}><Icon name="edit" />{t('Edit')}</Link>}
-        {operate && !j.at && !j.manual && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
+        {operate && !j.at && !j.manual && !j.after && !j.delay && <Button icon="history" work={() => openBackfill(j)}>{t('Backfill')}</Button>}
         {may('admin') && <Button icon="bell" work={async () => (await import('./alerts')).alertOf(j)}>{t('Add alert')}</Button>}
         {edit && <Link class="button" to={`/jobs/new?from=${j.id}`} aria-label={t('Duplicate')} title={t('Duplicate')}><Icon name="copy" /></Link>}
         {edit && <Button icon="trash" aria-label={t('Delete')} title={t('Delete')} work={() => deleteJob(j)} />}
@@ -55,7 +55,7 @@ export function JobScreen({ id, tab }: { id: string; tab: string }) {
             {tab === 'history' ? <History job={j} /> : tab === 'definition' ? <Definition job={j} /> : tab === 'versions' ? <Versions job={j} done={reload} /> : tab === 'why' ? <Why job={j} /> : tab === 'backfills' ? <Backfills job={j} />
               : <Empty icon="question" title={t('Page not found')}><Link class="button" to={`/jobs/${id}`}>{t('History')}</Link></Empty>}
           </div>
-          <div class="stack"><NextDue job={j} /><Facts job={j} /><Card title={t('Retention')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
+          <div class="stack"><NextDue job={j} /><Chain job={j} /><Facts job={j} /><Card title={t('Retention')}><div class="in"><KeepInForce own={j.keep as Keep | undefined} app={j.app} /></div></Card></div>
         </div>
       </div>
     </>
@@ -99,6 +99,27 @@ function Facts({ job: j }: { job: Job }) {
     [t('Created'), <Ago at={j.created} />],
   ];
   return <Card title={t('Details')}><dl class="facts in">{facts.map(([k, v]) => v && <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl></Card>;
+}
+
+/** The jobs that this one follows, and those that follow it, each with how it fares. */
+function Chain({ job: j }: { job: Job }) {
+  const before = j.after?.jobs.map((name) => (name.includes('/') ? name : `${j.app}/${name}`)) ?? [], behind = j.followers ?? [];
+  if (before.length + behind.length === 0) return null;
+  return (
+    <Card title={t('Chain')}>
+      <ol class="chain in">
+        {before.map((name) => <Linked key={name} name={name} />)}
+        <li class="here"><b><bdi>{j.name}</bdi></b><StatusBadge job={j} /></li>
+        {behind.map((name) => <Linked key={name} name={name} />)}
+      </ol>
+    </Card>
+  );
+}
+
+function Linked({ name }: { name: string }) {
+  const slash = name.indexOf('/');
+  const { data: j, problem } = useGet<Job>(`/api/v1/apps/${encodeURIComponent(name.slice(0, slash))}/jobs/${encodeURIComponent(name.slice(slash + 1))}`, { every: 5000 });
+  return <li>{j ? <><Link to={`/jobs/${j.id}`}><bdi>{name}</bdi></Link><StatusBadge job={j} />{j.last_due && <span class="faint small"><Ago at={j.last_due} /></span>}</> : <><bdi>{name}</bdi>{problem?.status === 404 && <Badge tone="mute">{t('deleted')}</Badge>}</>}</li>;
 }
 
 function NextDue({ job: j }: { job: Job }) {
