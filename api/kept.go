@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// keptFor is how long a node uses counts and statistics that it has computed.
+// A node uses counts and statistics that it has computed for ten times as long as that took, at most
+// keptFor. So people see what has just happened, unless it is costly to find out.
 const keptFor = 5 * time.Second
 
 // kept computes a result for all callers of this node: one caller computes, the others wait, and
-// the result is used for keptFor.
+// the result is used for a while.
 type kept[T any] struct {
 	last atomic.Pointer[dated[T]]
 	turn chan struct{} // held by the caller that computes
@@ -20,14 +21,14 @@ type kept[T any] struct {
 
 type dated[T any] struct {
 	value T
-	at    time.Time
+	until time.Time
 }
 
 func newKept[T any]() *kept[T] { return &kept[T]{turn: make(chan struct{}, 1)} }
 
 // fresh returns the last result, or nil if it is too old.
 func (k *kept[T]) fresh() *dated[T] {
-	if last := k.last.Load(); last != nil && time.Since(last.at) < keptFor {
+	if last := k.last.Load(); last != nil && time.Now().Before(last.until) {
 		return last
 	}
 	return nil
@@ -50,11 +51,13 @@ func (k *kept[T]) get(ctx context.Context, compute func(context.Context) (T, err
 		return last.value, nil
 	}
 
+	began := time.Now()
 	value, err := compute(ctx)
 	if err != nil {
 		return none, err
 	}
-	k.last.Store(&dated[T]{value, time.Now()})
+	took := time.Since(began)
+	k.last.Store(&dated[T]{value, began.Add(took + min(10*took, keptFor))})
 	return value, nil
 }
 

@@ -193,8 +193,8 @@ func TestSlotsReadCalendarsOnce(t *testing.T) {
 
 	from := url.QueryEscape(s.node.Now().Add(-time.Hour).Format(time.RFC3339))
 	items := s.call("GET", "/api/v1/stats/slots?from="+from, nil).want(200).object().items("items")
-	if len(items) != 2 || items[0].text("total") == "0" {
-		t.Errorf("got %v, want two jobs with due times", items)
+	if len(items) != 2 {
+		t.Errorf("got %v, want two jobs", items)
 	}
 	if n := times.Load(); n != 1 {
 		t.Errorf("calendars were read %d times, want once", n)

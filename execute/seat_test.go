@@ -65,8 +65,8 @@ func TestGuarded(t *testing.T) {
 	}{
 		"a command":                              {&watchman{}, "", nil, "entered, alive?, left", job.Succeeded},
 		"a handler":                              {&watchman{}, "h", nil, "entered, inside, alive?, left", job.Succeeded},
-		"without a guard nothing begins":         {&watchman{dead: true}, "", nil, "entered, alive?, left, alive?", 0},
-		"nor without a seat":                     {&watchman{full: true}, "", nil, "alive?", 0},
+		"without a guard nothing begins":         {&watchman{dead: true}, "", nil, "entered, alive?, left, alive?, alive?", 0},
+		"nor without a seat":                     {&watchman{full: true}, "", nil, "alive?, alive?", 0},
 		"killed by somebody":                     {&watchman{}, "", killed, "entered, alive?, left", job.Failed},
 		"killed by the guard":                    {&watchman{lapsed: true}, "", killed, "entered, alive?, left", job.Lost},
 		"one that fails on its own":              {&watchman{lapsed: true}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Failed} }, "entered, alive?, left", job.Failed},
@@ -75,7 +75,7 @@ func TestGuarded(t *testing.T) {
 		"one that ends well when the guard asks": {&watchman{lapsed: true, signalled: true}, "", nil, "entered, alive?, left", job.Lost},
 		"one that had ended before it":           {&watchman{lapsed: true}, "", nil, "entered, alive?, left", job.Succeeded},
 		"an executor that panics":                {&watchman{}, "", func(context.Context, Attempt) job.Result { panic("no") }, "entered, alive?, left", job.Failed},
-		"one that comes too late to be begun":    {&watchman{}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Missed} }, "entered, alive?, left, alive?", 0},
+		"one that comes too late to be begun":    {&watchman{}, "", func(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Missed} }, "entered, alive?, left, alive?, alive?", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, c.execute, func(b *bubble) {

@@ -491,8 +491,8 @@ func TestRateOfGroups(t *testing.T) {
 	took := time.Duration(c.count("SELECT MAX(started) - MIN(started) FROM run")) * time.Microsecond
 	ideal := period * (runs/rate - 1)
 	t.Logf("%d starts took %s, the rate allows %s", runs, took, ideal)
-	if took > ideal*10/8 {
-		t.Errorf("%d starts took %s, want at most %s", runs, took, ideal*10/8)
+	if took > 2*ideal { // on a loaded machine
+		t.Errorf("%d starts took %s, want at most %s", runs, took, 2*ideal)
 	}
 
 	last := 0
