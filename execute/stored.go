@@ -22,7 +22,7 @@ type known struct {
 	masker *masker // nil: nothing to hide
 }
 
-// String returns stars, so that no secret is ever printed.
+// String returns stars, so that a print never shows a secret.
 func (*known) String() string { return stars }
 
 // GoString returns stars.
@@ -96,7 +96,8 @@ func (k *Kinds) withSecrets(ctx context.Context, e Executor, a Attempt, uses []j
 // secretPause is the interval between tries to read secrets while the database is unreachable.
 const secretPause = 50 * time.Millisecond
 
-// values reads secrets, and retries while the attempt may begin: an unreachable database does not fail the attempt.
+// values reads secrets. It retries while the attempt may begin, so that an unreachable database
+// does not fail the attempt.
 func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map[job.Secret]string, error) {
 	if k.Stored == nil {
 		return nil, nil
@@ -128,7 +129,8 @@ func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map
 	}
 }
 
-// secret returns a secret for an attempt's signature or key: the cluster's if it has one, otherwise the node's own.
+// secret returns a secret for an attempt's signature or key: the cluster's secret if there is one,
+// or else the node's own.
 func (h *HTTP) secret(a *Attempt, name job.Secret) ([]byte, error) {
 	if value, err := a.known.value(name); err == nil {
 		return []byte(value), nil
