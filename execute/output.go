@@ -14,7 +14,6 @@ import (
 // at most the limit. If a job keeps more than the limit, the rest goes to a temporary file. In
 // addition there are stamps of 24 bytes each: at most 4,096, or one for each 256 bytes to keep,
 // whichever is more.
-// one for each 256 bytes to keep, whichever is more.
 type output struct {
 	head, tail ends
 	bytes      int64          // length of the output, with stars for secrets

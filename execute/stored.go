@@ -11,8 +11,9 @@ import (
 
 // Stored reads the cluster's secrets.
 type Stored interface {
-	// Values returns the named secrets that exist and that jobs of the app may use. It returns when ctx ends. If an
-	// error has a Temporary method that returns true, the database failed, and may soon work again.
+	// Values returns the named secrets that exist and that jobs of the app may use. It returns at
+	// the latest when ctx ends. If an error has a Temporary method that returns true, the database
+	// failed, but may work again soon.
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
 
