@@ -171,7 +171,7 @@ func (x *Executing) run(a *entry) {
 	ended := x.Session.Now()
 	switch {
 	case result.Outcome == job.Killed && x.Session.Lost():
-		result.Outcome = job.Lost // the reaper of another node would write the same, because it only knows that the session is gone
+		result.Outcome = job.Lost // as another node's reaper would write, which only knows that the session is gone
 		result.Reason.Code = job.ReasonSessionLost
 	// A signalled command may exit with 0 or another status, but its work is not done.
 	case x.Guard.Lapsed() &&

@@ -56,7 +56,7 @@ type Recorder struct {
 	waiting []trip.End
 	urgent  bool                 // a waiting end lets another run begin
 	kept    map[trip.Launch]bool // ends that the last try postponed: the row of the run, job or group was locked
-	failing time.Time            // start of the current series of failed transactions; zero: the last transaction succeeded
+	failing time.Time            // start of the series of failed transactions; zero: the last one succeeded
 	pause   time.Duration        // after the last transaction, if it failed
 	signal  loop.Wake            // wakes Run
 	writing chan struct{}        // a semaphore for the writer

@@ -176,7 +176,7 @@ func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 
 func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) {
 	n, err := audit.Drop(ctx, t.DB.DB, before, tidyBatch)
-	if sql.IsDenied(err) { // expected in the recommended setup: there migrate removes the lines, and doctor warns if nobody runs it
+	if sql.IsDenied(err) { // as in the recommended setup: migrate removes the lines, and doctor warns
 		t.denied, err = time.Now(), nil
 	}
 	return n, err

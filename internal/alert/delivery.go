@@ -55,7 +55,7 @@ type DeliveryRow struct {
 	JobID     int64  // of a ping; 0 for other messages
 	State     DeliveryState
 	Attempts  int
-	NextAt    job.Micros // pending: time of the next try; sending: when other nodes may take it; otherwise: when it ended
+	NextAt    job.Micros // pending: next try; sending: when other nodes may take it; otherwise: when it ended
 	Events    int64
 	Items     string // JSON: the first events
 	Said      string // answer or error of the last try

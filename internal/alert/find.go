@@ -255,7 +255,7 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding
 		row.Seen++
 	}
 	if found.due > f.s.seen[key] {
-		f.s.seen[key] = found.due // if the step is not applied, the next step reads the state again, without this change
+		f.s.seen[key] = found.due // if the step is not applied, the next step reads the state without this
 	}
 	delete(f.s.lasts, key)
 	row.update(&found)
@@ -336,7 +336,7 @@ func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryS
 			continue // an info opens no incident
 		}
 		if what == "resolved" && !r.Has(job.AlertRecovered) && ch.Type != job.ChannelPagerDuty {
-			continue // the rule does not have this event: only PagerDuty gets the notice, so that no incident stays open
+			continue // not an event of the rule: only PagerDuty gets it, so that no incident stays open
 		}
 
 		g := group{channel: name, rule: r.ID, state: state}

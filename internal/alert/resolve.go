@@ -42,7 +42,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 
 		note := func(id int64, items string, waits bool) {
 			var list []job.AlertItem
-			_ = json.Unmarshal([]byte(items), &list) // an undecodable value, which only a change outside the program can cause, counts as empty
+			_ = json.Unmarshal([]byte(items), &list) // an undecodable value (changed outside the program) counts as empty
 			for i := range list {
 				if alert := list[i].AlertID; waits {
 					untried[alert] = append(untried[alert], id)
@@ -71,7 +71,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 			id := idText(row.ID)
 			g := group{channel: name, rule: row.RuleID, state: DeliveryPending, alone: row, what: "resolved"}
 			_, is := c.notices[g]
-			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // by now its opening message may have been removed
+			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // its opening message may be gone
 			switch {
 			case !opened[id] && untried[id] == nil && !forgotten:
 				delete(c.notices, g)

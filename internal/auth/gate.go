@@ -180,7 +180,7 @@ func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s was revoked at %s", t.Name, t.Revoked)}
 	case t.Expires != 0 && t.Expires <= at:
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s expired at %s", t.Name, t.Expires)}
-	case err != nil: // the row was edited by hand
+	case err != nil: // the row was changed outside the program
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("the role of token %s is unknown to this node", t.Name)}
 	}
 

@@ -31,7 +31,7 @@ type sweeper struct {
 	unclear  map[int]time.Duration    // processes whose environment is still empty, and when that was first seen
 	hung     map[question]chan answer // reads of /proc that the kernel has not answered yet
 	readFile func(string) ([]byte, error)
-	lively   time.Duration // when the last process of a command was found; if none was found, the time of the first sweep
+	lively   time.Duration // when a process of ours was last found; none was found: the first sweep
 }
 
 // member is a process of a command.

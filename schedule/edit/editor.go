@@ -244,7 +244,7 @@ func (e *Editor) refused(err error) error {
 // definition.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
-	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // a node with an older reading of the clock may still be inside the window
+	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // for a node with an old clock reading, the window may still be open
 	if window == 0 || wait <= 0 {
 		return nil
 	}
