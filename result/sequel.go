@@ -112,7 +112,7 @@ func (s *sequels) write(
 				continue
 			}
 			r := f.runAfter(end, &e, now)
-			for taken[[2]int64{r.JobID, int64(r.Due)}] { // lists take runs with equal due times for runs of one due time
+			for taken[[2]int64{r.JobID, int64(r.Due)}] { // lists show runs with one due time together
 				r.Due++
 			}
 			taken[[2]int64{r.JobID, int64(r.Due)}] = true

@@ -42,7 +42,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 
 		note := func(id int64, items string, waits bool) {
 			var list []job.AlertItem
-			_ = json.Unmarshal([]byte(items), &list) // an undecodable value (changed outside the program) counts as empty
+			_ = json.Unmarshal([]byte(items), &list) // a value changed outside the program may be undecodable: empty
 			for i := range list {
 				if alert := list[i].AlertID; waits {
 					untried[alert] = append(untried[alert], id)

@@ -235,7 +235,7 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 	// If we die from here on, the message is sent again, with the same key.
 	v := early
 	if v == nil {
-		_ = json.Unmarshal([]byte(l.Items), &l.items) // an undecodable value (changed outside the program) counts as empty
+		_ = json.Unmarshal([]byte(l.Items), &l.items) // a value changed outside the program may be undecodable: empty
 		if l.Kind == DeliveryOfAlert {
 			s.describe(ctx, l)
 		}

@@ -234,7 +234,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 
 	var items []job.AlertItem
 	if d.Items != "" {
-		_ = json.Unmarshal([]byte(d.Items), &items) // an undecodable value (changed outside the program) counts as empty
+		_ = json.Unmarshal([]byte(d.Items), &items) // a value changed outside the program may be undecodable: empty
 	}
 	for i := range events {
 		if len(items) < shown {

@@ -244,7 +244,7 @@ func (e *Editor) refused(err error) error {
 // definition.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
-	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // for a node with an old clock reading, the window may still be open
+	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // the window may be open by an old reading of the clock
 	if window == 0 || wait <= 0 {
 		return nil
 	}
