@@ -1,7 +1,7 @@
-// Package compensate makes rows and memory agree again. If the row of a run says that this session
-// is executing it, but no set of this process has it, then the run was never spawned here: a
-// spawned run leaves its set only when its end is known to be written. Such a run becomes idle and
-// starts again.
+// Package compensate makes rows and memory agree again. The row of a run may say that this session
+// is executing it, although no set of this process has it. Such a run was never spawned here,
+// because a spawned run leaves its set only when its end is known to be written. The run becomes
+// idle and starts again.
 //
 // Prepared runs need no compensation. A prepared run without a set becomes overdue, and any node
 // starts it.
@@ -23,8 +23,8 @@ type Config struct {
 	DB        *sql.DB
 	Exclusion *lock.Exclusion
 	Session   interface{ Number() trip.Owner }
-	// Executing is the executing set of the process. Has also returns true for a launch whose
-	// unknown commit is being settled.
+	// Executing is the executing set of the process. Has also returns true for a launch while an
+	// unknown commit of that launch is being settled.
 	Executing   interface{ Has(trip.Launch) bool }
 	Wake        loop.Wake // the executing set has dropped a run that it did not spawn
 	WakeOverdue loop.Wake // runs became idle
@@ -93,8 +93,8 @@ func (c *Compensator) unknown(runs []trip.Held) (out []trip.Launch) {
 	return out
 }
 
-// release checks again while no other change of the node is in progress: a run may have started or
-// ended since it was read.
+// release checks the runs again while no other change of the node is in progress, because a run
+// may have started or ended since it was read.
 func (c *Compensator) release(ctx context.Context, strange []trip.Launch) (released int, err error) {
 	err = c.Exclusion.Alone(ctx, lock.Change{
 		Name: "compensate",

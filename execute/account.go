@@ -17,12 +17,12 @@ type account struct {
 	name, home string
 }
 
-// account returns the account of an attempt. nil means the node's own user: no switch, and the node's own HOME and
-// USER.
+// account returns the account of an attempt. nil means the node's own user: no switch, and the
+// node's own HOME and USER.
 //
-// A node that may switch runs commands as any user, unless the operator sets Allow or RunAs. Then it runs them only as
-// the users named there, and not even as its own user. Otherwise a job could get the rights of a node that runs as root
-// by naming no user.
+// A node that may switch runs commands as any user, unless the operator sets Allow or RunAs. With
+// one of these, it runs them only as the users named there, and not even as its own user.
+// Otherwise a job that names no user would get the rights of a node that runs as root.
 func (s *Shell) account(want string) (*account, error) {
 	if want == "" {
 		if s.usual != nil || len(s.cfg.Allow) == 0 {
@@ -69,8 +69,9 @@ const needsRights = "must run as root or have CAP_SETUID, CAP_SETGID and CAP_KIL
 
 // settleAccounts checks RunAs and Allow, and finds the account for jobs that name no user.
 //
-// With RunAs no command runs as the node's own user, because it could read the node's secrets, such as the database's
-// password. So a job may name another user only if the operator lists that user, and the node's own cannot be listed.
+// With RunAs no command runs as the node's own user, because it could read the node's secrets,
+// such as the database's password. So a job may name another user only if the operator lists that
+// user. The node's own user cannot be listed.
 func (s *Shell) settleAccounts() error {
 	if s.cfg.RunAs == "" {
 		return nil
@@ -111,8 +112,9 @@ func (s *Shell) settleAccounts() error {
 	return nil
 }
 
-// credential returns the user and groups to set at the fork; nil when no switch is needed or possible. Without a switch
-// the supplementary groups stay the node's: only a node that may switch users can change them.
+// credential returns the user and groups to set at the fork; nil: no switch is needed or possible.
+// Without a switch the supplementary groups stay the node's, because only a node that may switch
+// users can change them.
 func (a *account) credential() *syscall.Credential {
 	if a.own() && !maySwitch() {
 		return nil
@@ -145,8 +147,8 @@ func ownAccount() (*account, error) {
 	return accountOf(u)
 }
 
-// findAccount looks up a user by name or, if no user has that name, by id. An id without a user is accepted if the
-// group is named as well: containers often run that way.
+// findAccount looks up a user by name or, if no user has that name, by id. An id without a user is
+// accepted if the group is named, too, because containers often run with such ids.
 func findAccount(name string, withGroup bool) (*account, error) {
 	u, err := user.Lookup(name)
 	uid, numberErr := strconv.ParseUint(name, 10, 31)

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readApart reads stdout and stderr until both have ended. Two pipes do not show in which order their bytes were
-// written. Usually the pipe that is written first is also read first. But the reader of stdout may lag behind a fast
-// command. Then all that stdout holds is taken before bytes from stderr, so that much output followed by an error stays
-// in that order.
+// readApart reads stdout and stderr until both have ended. Two pipes do not show in which order
+// their bytes were written. Usually the pipe that is written first is also read first. But the
+// reader of stdout may lag behind a fast command. Then everything that stdout holds is read before
+// bytes from stderr. So an error after much output stays after it.
 func (c *command) readApart() {
 	out, outErr := c.pipe.SyscallConn()
 	err, errErr := c.stderr.SyscallConn()
@@ -40,7 +40,7 @@ func (c *command) readApart() {
 	<-other
 }
 
-// readStream calls read whenever a stream has bytes, until it has ended or its deadline passes.
+// readStream calls read whenever a stream has bytes, until the stream ends or its deadline passes.
 func (o *output) readStream(raw syscall.RawConn, read func(nonblocking) error) {
 	for {
 		var err error
@@ -56,11 +56,11 @@ func (o *output) readStream(raw syscall.RawConn, read func(nonblocking) error) {
 	}
 }
 
-// maxDrain bounds drain against a command that goes on writing. No pipe of ours holds more.
+// maxDrain bounds drain against a command that goes on writing. Our pipes hold no more than this.
 const maxDrain = 64 << 10
 
-// drain reads the bytes that stdout holds now. It ignores the end of stdout, because the reader of stdout will see it,
-// too.
+// drain reads the bytes that stdout holds now. It ignores the end of stdout, because the reader of
+// stdout also sees that end.
 func (o *output) drain(stdout nonblocking) {
 	for enough := o.came + maxDrain; o.came < enough; {
 		if err := o.readOf(stdout, false); err != nil {

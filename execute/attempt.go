@@ -21,8 +21,8 @@ type Attempt struct {
 	Due     time.Time // the run's due time; the same for its retries
 	Attempt int       // 1 for the first
 
-	// LastSuccess is the latest earlier due time of the job with a succeeded run; zero: there is no record of one. A
-	// request has it only if it names the placeholder.
+	// LastSuccess is the latest earlier due time of the job with a succeeded run; zero: there is
+	// no record of such a run. For a request it is set only if the request names the placeholder.
 	LastSuccess time.Time
 
 	Given *job.Given // what the run was given; nil: nothing
@@ -41,17 +41,20 @@ type Attempt struct {
 	Timeout time.Duration // 0: none
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: DefaultGrace
 
-	// Sink receives every byte of output in order, from one goroutine at a time and not after Execute has returned;
-	// nil: no live output. It must not keep p. It must not block, because that delays the command.
+	// Sink receives every byte of output in order, from one goroutine at a time, and none after
+	// Execute has returned; nil: no live output. Sink must not keep p. It must not block, because
+	// that delays the command.
 	Sink func(p []byte)
 
-	// May reports whether the attempt may still begin; nil: it may. An executor whose preparation takes time calls it
-	// again right before it begins. If the answer is no, it begins nothing and returns Missed.
+	// May reports whether the attempt may still begin; nil: it may. An executor whose preparation
+	// takes time calls May again right before it begins. If May returns false, the executor begins
+	// nothing and returns Missed.
 	May     func() bool
 	BeginBy time.Time // when May becomes false for good, by this process's clock; zero: unknown
 
-	// Holds reports whether the session is fresh. Only then may an attempt that has begun begin more, such as following
-	// a redirect. nil: the session is fresh. After false, either Holds soon returns true again, or ctx ends.
+	// Holds reports whether the session is fresh; nil: it is. An attempt that has begun may begin
+	// more only while Holds returns true. Following a redirect is an example. After false, either
+	// Holds soon returns true again, or ctx ends.
 	Holds func() bool
 
 	TraceParent, TraceState string // W3C trace context for a command or a request; "": none
@@ -65,8 +68,8 @@ type Attempt struct {
 	Seat Seat // the guard's entry for the attempt; nil: it has no guard
 }
 
-// Executor executes one kind of attempt. Execute blocks until no part of the attempt is alive, and never panics. The
-// end of ctx asks it to stop the attempt, and context.Cause becomes the reason.
+// Executor executes one kind of attempt. Execute blocks until no part of the attempt is alive, and
+// never panics. When ctx ends, Execute must stop the attempt; context.Cause becomes the reason.
 type Executor interface {
 	Execute(ctx context.Context, a Attempt) job.Result
 }
@@ -77,7 +80,7 @@ type Noop struct{}
 // Execute succeeds.
 func (Noop) Execute(context.Context, Attempt) job.Result { return job.Result{Outcome: job.Succeeded} }
 
-// maxReason bounds a reason in bytes: it may quote a job's own error.
+// maxReason bounds a reason in bytes, because it may quote a job's own error.
 const maxReason = 500
 
 // reason joins the parts that are not empty into a reason whose text is one line of valid UTF-8.
@@ -96,7 +99,7 @@ func reason(code job.ReasonCode, parts ...string) job.Reason {
 	return job.Reason{Code: code, Text: s}
 }
 
-// stopReason is the reason of an attempt whose context ended: its cause, then more.
+// stopReason is the reason of an attempt whose context ended: the cause, followed by more.
 func stopReason(cause error, more ...string) job.Reason {
 	return reason(job.CodeOf(cause, job.ReasonNodeStopped), append([]string{cause.Error()}, more...)...)
 }
@@ -106,7 +109,8 @@ func killed(ctx context.Context) job.Result {
 	return job.Result{Outcome: job.Killed, Reason: stopReason(context.Cause(ctx))}
 }
 
-// failed is the result of an attempt that never started. Its code is the error's, or usual if the error has none.
+// failed is the result of an attempt that never started. It has the code of the error, or usual if
+// the error has no code.
 func failed(usual job.ReasonCode, err error) job.Result {
 	return job.Result{Outcome: job.Failed, Reason: reason(job.CodeOf(err, usual), err.Error())}
 }

@@ -2,8 +2,8 @@ package execute
 
 import "go-crontab/job"
 
-// automaton finds all of its texts in one pass over a stream, by the algorithm of Aho and Corasick. It does not change
-// after link.
+// automaton finds all of its texts in one pass over a stream, by the algorithm of Aho and
+// Corasick. After link it does not change.
 type automaton struct {
 	first [256]int32 // the nodes of the texts' first bytes
 	nodes []trieNode // the first is the root

@@ -44,8 +44,8 @@ type commonCgroup struct {
 	fd      *os.File // nil: it could not be created
 }
 
-// kernel changes the cgroup tree. The real kernel creates and removes the files in the folders by itself, and acts on
-// each write.
+// kernel changes the cgroup tree. The real kernel creates and removes the files in the folders by
+// itself, and reacts to each write.
 type kernel interface {
 	mkdir(dir string) error
 	rmdir(dir string) error
@@ -76,8 +76,9 @@ const (
 
 var controllers = []string{"memory", "cpu", "pids"}
 
-// openCgroups prepares the cgroup dir, or, when dir is empty, this process's cgroup if it was delegated. If necessary
-// it moves this process into a child cgroup. proc is the path of /proc.
+// openCgroups prepares the cgroup dir. If dir is empty, it prepares this process's cgroup, if that
+// was delegated. If necessary it moves this process into a child cgroup. proc is the path of
+// /proc.
 func openCgroups(dir, proc string) (*cgroups, error) {
 	own, err := ownCgroup(proc)
 	if dir == "" {
@@ -150,8 +151,8 @@ func cgroupMount(mountinfo string) (mount, root string, err error) {
 	return "", "", errors.New("this system has no cgroup v2")
 }
 
-// delegated reports whether systemd marked a cgroup as delegated. Systemd does not change the children of such a
-// cgroup.
+// delegated reports whether systemd marked a cgroup as delegated. Systemd leaves the children of
+// such a cgroup alone.
 func delegated(dir string) bool {
 	value := make([]byte, 8)
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
@@ -216,10 +217,12 @@ func (c *cgroups) stepAside() error {
 	return c.write(dir, "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
-// youngCgroup protects an empty cgroup up to this age: another node on this machine may just have created it.
+// youngCgroup is the age up to which an empty cgroup is kept, because another node on this machine
+// may have just created it.
 const youngCgroup = time.Minute
 
-// sweep removes the cgroups of killed nodes. Cgroups with living processes stay: rmdir refuses them.
+// sweep removes the cgroups of killed nodes. rmdir refuses cgroups with living processes, so these
+// stay.
 func (c *cgroups) sweep(now time.Time) {
 	entries, err := os.ReadDir(c.base)
 	if err != nil {
@@ -236,7 +239,8 @@ func (c *cgroups) sweep(now time.Time) {
 	}
 }
 
-// ofSession returns the cgroup for a session's commands without limits; nil: they stay in the node's own cgroup.
+// ofSession returns the cgroup for those commands of a session that have no limits; nil: they stay
+// in the node's own cgroup.
 func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,16 +263,17 @@ func (c *cgroups) ofSession(id uuid.UUID) *os.File {
 	return c.common.fd
 }
 
-// instead is called after a fork into a session's cgroup failed. again reports whether the cgroup was the cause; other
-// is the cgroup for the next try. If the cgroup was removed, a new one replaces it. Otherwise this node uses no common
-// cgroup from now on, and other is nil. That costs the command nothing, because it has no limits.
+// instead is called after a fork into a session's cgroup failed. again reports whether the cgroup
+// was the cause. other is the cgroup for the next try. If the cgroup was removed, a new one
+// replaces it. If it still exists, other is nil, and this node uses no common cgroup from now on.
+// The command loses nothing, because it has no limits.
 func (c *cgroups) instead(id uuid.UUID, why error) (other *os.File, again bool) {
 	c.mu.Lock()
 	_, err := os.Stat(c.prefix(id)) // the fork's "no such file" may also mean bash
 	removed := errors.Is(err, fs.ErrNotExist)
 	if again = removed || ofCgroup(why); again {
 		c.refuse = c.refuse || !removed
-		c.common = commonCgroup{} // not closed, as another fork may use it now: the garbage collector closes it
+		c.common = commonCgroup{} // not closed, because another fork may be using it: the garbage collector closes it
 	}
 	c.mu.Unlock()
 
@@ -300,7 +305,8 @@ type cgroup struct {
 // cpuPeriod is the accounting period of the CPU limit, in microseconds.
 const cpuPeriod = 100_000
 
-// create creates the cgroup of an attempt. If we die after it, the sweep of a later session removes it.
+// create creates the cgroup of an attempt. If we die afterwards, the sweep of a later session
+// removes it.
 func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgroup, error) {
 	for _, need := range []struct {
 		controller string
@@ -327,7 +333,8 @@ func (c *cgroups) create(session uuid.UUID, run int64, limits job.Limits) (*cgro
 	return g, nil
 }
 
-// unheld is the error of an attempt whose limits this node cannot enforce: the attempt is not started without them.
+// unheld is the error of an attempt whose limits this node cannot enforce. Such an attempt does
+// not start.
 func unheld(limit string, why error) error {
 	return fmt.Errorf("this node cannot enforce limits.%s: %w", limit, why)
 }
@@ -337,8 +344,9 @@ func (g *cgroup) setLimits() error {
 		if err := g.in.write(g.dir, "memory.max", strconv.FormatInt(int64(g.limits.Memory), 10)); err != nil {
 			return err
 		}
-		// Swap would make the limit too generous. With memory.oom.group the OOM killer ends the whole command, because
-		// a command that lost a random process is useless. Some kernels lack these files.
+		// Swap would make the limit too generous. With memory.oom.group the OOM killer ends the
+		// whole command, because a command that has lost one of its processes is useless. Some
+		// kernels lack these files.
 		for file, value := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
 			if err := g.in.write(g.dir, file, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -363,7 +371,8 @@ func (g *cgroup) kill() {
 		return
 	}
 
-	// The kernel is older than 5.14. The next kill catches processes that are forked during this one.
+	// The kernel is older than 5.14. Processes that are forked during this kill survive until the
+	// next.
 	text, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
 	if err != nil {
 		return
@@ -402,7 +411,7 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// count reads the number of a name in a file of names and numbers, 0 if it is missing.
+// count reads the number after a name in a file of names and numbers; 0: the name is missing.
 func (g *cgroup) count(file, name string) int64 {
 	text, err := os.ReadFile(filepath.Join(g.dir, file))
 	if err != nil {
@@ -417,13 +426,13 @@ func (g *cgroup) count(file, name string) int64 {
 	return 0
 }
 
-// remove deletes the cgroup, whose processes are dead. If that fails, a later sweep deletes it.
+// remove deletes the cgroup. Its processes are dead. If that fails, a later sweep deletes it.
 func (g *cgroup) remove() {
 	_ = g.fd.Close()
 	_ = g.in.rmdir(g.dir)
 }
 
-// ofCgroup reports whether the target cgroup is the only possible cause of a fork's error.
+// ofCgroup reports whether only the target cgroup can have caused a fork's error.
 func ofCgroup(err error) bool {
 	for _, errno := range []error{unix.ENOSYS, unix.EBADF, unix.EBUSY, unix.ENODEV, unix.EOPNOTSUPP} {
 		if errors.Is(err, errno) {

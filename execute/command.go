@@ -15,8 +15,9 @@ import (
 	"go-crontab/job"
 )
 
-// command is one attempt after its fork. Execute calls its methods in the order of the command's states. It belongs to
-// the goroutine of that Execute; all other code knows only its group.
+// command is one attempt after its fork. Execute calls its methods in the order of the command's
+// states. It belongs to the goroutine of that Execute. All other code knows only its process
+// group.
 type command struct {
 	Attempt
 	group    *group
@@ -28,7 +29,7 @@ type command struct {
 	kept     *output  // belongs to the reader until drained is closed
 	drained  chan struct{}
 
-	outcome job.Outcome      // of our stop; 0 when we did not stop it
+	outcome job.Outcome      // outcome of our stop; 0: we did not stop it
 	why     job.Reason       // of our stop
 	kill    <-chan time.Time // fires when SIGKILL is due; nil before SIGTERM and after SIGKILL
 	killed  bool             // SIGKILL was sent
@@ -81,7 +82,8 @@ func (c *command) untilExit(ctx context.Context) (syscall.WaitStatus, error) {
 	}
 }
 
-// read reads the output until its end. It fails only when untilDrained stops it.
+// read reads the output until it ends, or until untilDrained gives up on a process that holds the
+// pipe.
 func (c *command) read() {
 	if c.stderr == nil {
 		_ = c.kept.readAll(c.pipe)
@@ -101,16 +103,18 @@ func (c *command) terminate() {
 	c.kill = time.After(c.Grace)
 }
 
-// Intervals of untilEmpty's checks. The first are short, because most processes that bash leaves are about to end. Only
-// checks after a pause longer than walkFrom walk the process table.
+// Intervals of untilEmpty's checks. The first intervals are short, because most processes that
+// bash leaves are about to end. A check walks the process table only after an interval longer than
+// walkFrom.
 const (
 	firstLook = time.Millisecond
 	lastLook  = 256 * time.Millisecond
 	walkFrom  = 32 * time.Millisecond
 )
 
-// untilEmpty waits for the processes that bash left in its group, and ends them: after PipeWait, or at once when ctx
-// ends. If we have sent the group SIGTERM already, they get SIGKILL when the rest of the grace is over.
+// untilEmpty waits for the processes that bash left in its group. It ends them after PipeWait, or
+// at once when ctx ends. If we have already sent the group SIGTERM, they get SIGKILL when the rest
+// of the grace is over.
 func (c *command) untilEmpty(ctx context.Context) {
 	defer c.Seat.Empty()
 	var patience <-chan time.Time
@@ -155,9 +159,10 @@ func (c *command) unstarted() {
 	}
 }
 
-// leaveCgroup kills the remaining processes in the cgroup and removes it. Bash and its group are dead, so these
-// processes had left the group. A command with shared limits may leave no daemon, because the limits end with the
-// cgroup. The first checks kill nothing, because the kernel may take a moment to report the last death.
+// leaveCgroup kills the remaining processes in the cgroup and removes the cgroup. Bash and its
+// group are dead, so the remaining processes have left the group. A command with shared limits may
+// leave no daemon, because the limits end with the cgroup. The first checks kill nothing, because
+// the kernel may report the last death a moment late.
 func (c *command) leaveCgroup() {
 	if c.cgroup == nil {
 		return
@@ -187,8 +192,8 @@ func (c *command) endLeftovers() {
 	c.terminate()
 }
 
-// untilDrained waits for the end of the output. A process that still holds the pipe is outside the group and may hold
-// it for ever. So after PipeWait, untilDrained takes the bytes that are in the pipe and stops reading.
+// untilDrained waits for the end of the output. A process outside the group may hold the pipe for
+// ever. So after PipeWait, untilDrained takes the bytes that are in the pipe and stops reading.
 func (c *command) untilDrained() {
 	defer c.pipe.Close()
 	if c.stderr != nil {
@@ -226,11 +231,12 @@ func (c *command) untilDrained() {
 	}
 }
 
-// maxRest is larger than a pipe's buffer. It bounds takeRest against a process that goes on writing.
+// maxRest bounds takeRest against a process that goes on writing. It is larger than a pipe's
+// buffer.
 const maxRest = 1 << 20
 
-// takeRest reads, without waiting, the bytes that bash wrote before this busy process came to read them. ended reports
-// whether the output ended after all.
+// takeRest reads the bytes that bash wrote before this busy process read them. It does not wait
+// for more. ended reports whether the output has ended.
 func (c *command) takeRest() (ended bool) { return c.takeRestOf(c.pipe, false) }
 
 func (c *command) takeRestOf(pipe *os.File, stderr bool) (ended bool) {
@@ -268,7 +274,8 @@ func (fd nonblocking) Read(p []byte) (int, error) {
 	}
 }
 
-// result builds the attempt's result. A stop of ours takes precedence over bash's exit status.
+// result builds the attempt's result. If we stopped the command, bash's exit status does not
+// count.
 func (c *command) result(status syscall.WaitStatus, reapErr error) job.Result {
 	res := job.Result{Outcome: job.Succeeded, Output: c.kept.output()}
 
@@ -313,8 +320,8 @@ func (c *command) note(code job.ReasonCode, text string) {
 	c.notes = append(c.notes, reason(code, text))
 }
 
-// combined joins said and notes into one reason. If a limit ended the command, the code is that limit's. Otherwise it
-// is the first code that is not empty.
+// combined joins said and notes into one reason. If a limit ended the command, the reason has the
+// code of that limit. If not, it has the first code that is not empty.
 func combined(said job.Reason, notes []job.Reason) job.Reason {
 	code, texts := said.Code, []string{said.Text}
 	for _, n := range notes {

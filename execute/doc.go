@@ -11,11 +11,12 @@
 //	             a signal waits       │  timeout, ctx or        │ PipeWait, then         │ EOF, or
 //	             for the fork         │  KillAll: TERM, KILL    │ TERM, then KILL        │ PipeWait
 //
-// A command is its whole process group, not only bash. The caller ends the run when Execute returns, so a surviving
-// process would overlap with the job's next run. Therefore the processes that bash leaves in the group get PipeWait to
-// end by themselves (`cmd > >(tee log)` needs a moment), then SIGTERM, and SIGKILL after the grace. cron would leave
-// them alone. A job that starts a daemon must start it outside the group (`setsid server >/dev/null 2>&1 &`, or better
-// systemd-run), and a job that needs its background work finished calls `wait`.
+// A command is its whole process group, not only bash. The caller ends the run when Execute
+// returns, so a surviving process would overlap with the job's next run. So the processes that
+// bash leaves in the group get PipeWait to end by themselves (`cmd > >(tee log)` needs a moment),
+// then SIGTERM, and SIGKILL after the grace. cron would let them live. A job that starts a daemon
+// must start it outside the group (`setsid server >/dev/null 2>&1 &`, or better systemd-run). A
+// job that needs its background work finished calls `wait`.
 //
 // Before the fork, a job's options become a plan (plan.go): the user (account.go), the limits of each process
 // (rlimit.go) and the limits of all processes together (cgroup.go). If this node cannot provide an option, the command
@@ -27,9 +28,10 @@
 //	Execute ──▶ filled in, signed ──▶ connecting ──address and window ok──▶ sent ──status──▶ reading ──▶ job.Result
 //	             an error: Failed         │ timeout, ctx: nothing was sent   │ timeout, ctx: close the connection
 //
-// A sent request cannot be taken back. When the connection breaks, the server decides whether it stops its work. Each
-// request has an Idempotency-Key, and the node never repeats one that the server may have seen. Redirects are followed
-// only while the session is fresh. Each connection's resolved address must be allowed (http_guard.go).
+// A sent request cannot be taken back. When the connection breaks, the server decides whether it
+// stops its work. Each request has an Idempotency-Key. The node never repeats a request that the
+// server may have seen. Redirects are followed only while the session is fresh. Each connection's
+// resolved address must be allowed (http_guard.go).
 //
 // # Invariants
 //

@@ -14,17 +14,19 @@ import (
 	"go-crontab/job"
 )
 
-// reserved is the prefix of the daemon's own settings, secrets among them, and of the variables that describe a run.
+// reserved is the prefix of variables that commands do not inherit: the daemon's own settings, its
+// secrets among them, and the variables that describe a run.
 const reserved = job.ReservedEnv
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// inherited are the variables that a command inherits from the daemon. As with cron, and unlike a shell, all others are
-// dropped: even LD_* and BASH_ENV, which would change what runs.
+// inherited are the variables that a command inherits from the daemon. All others are dropped, as
+// with cron and unlike in a shell. Even LD_* and BASH_ENV are dropped, because they would change
+// what runs.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"}
 
-// environ returns the variables of every command: the inherited ones, cron's defaults for missing ones, and extra, in
-// which a later entry wins.
+// environ returns the variables of every command: the inherited ones, cron's defaults for missing
+// ones, and extra. If extra names a variable twice, the later entry wins.
 func environ(bash string, extra []string) ([]string, error) {
 	env := map[string]string{"PATH": defaultPath, "SHELL": bash}
 	if u, err := user.Current(); err == nil {
@@ -61,8 +63,8 @@ func variable(pair string) string {
 	return name
 }
 
-// Marker returns the beginning of an environment entry of a session's commands; the run's id follows it. By this entry
-// the guard finds processes that left their groups.
+// Marker returns the beginning of an environment entry that all commands of a session have. The
+// run's id follows it. By this entry the guard finds processes that left their groups.
 func Marker(session uuid.UUID) string { return reserved + "SEAT=" + session.String() + "-" }
 
 // about appends the variables that describe the attempt. The due instant is in UTC with microseconds.
@@ -99,9 +101,9 @@ func about(a Attempt, env []string) []string {
 	)
 }
 
-// seal marks every open descriptor above 2 close-on-exec. Go opens its own that way, but descriptors of the parent or
-// of a C library may be open, and a command must not get them. Descriptors that cannot be listed or marked stay as
-// they are.
+// seal marks every open descriptor above 2 close-on-exec. Go marks its own descriptors, but
+// descriptors of the parent or of a C library may be open, and a command must not get them. seal
+// skips descriptors that it cannot list or mark.
 func seal() {
 	open, err := os.ReadDir("/dev/fd")
 	if err != nil {

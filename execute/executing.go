@@ -25,7 +25,7 @@ type Session interface {
 
 // ExecutingConfig is what an executing set works with.
 type ExecutingConfig struct {
-	// Ctx is the context of all attempts. When it ends, they are asked to stop.
+	// Ctx is the context of all attempts. When Ctx ends, the attempts must stop.
 	Ctx      context.Context
 	Session  Session
 	Executor Executor
@@ -45,18 +45,19 @@ type Recorder interface {
 	// NotSpawned is called for each attempt that does not begin.
 	NotSpawned()
 
-	// Ended queues the ended run for writing. After the write, Set.Written is called. Ended does not wait for the
-	// write, but it may wait for MySQL while output of the attempt is being written. By then the attempt holds no slot,
-	// and no lock of the set is held. again is the start time of the next attempt, zero after the last one.
+	// Ended queues the ended run for writing. After the write, Set.Written is called. Ended does
+	// not wait for that write, but it may wait for MySQL while output of the attempt is being
+	// written. At the call, the attempt holds no slot, and no lock of the set is held. again is
+	// the start time of the next attempt; zero: this was the last attempt.
 	Ended(s job.Started, r job.Run, again job.Micros)
 
-	// Sink returns the receiver of an attempt's live output, which is used until Ended is called. The receiver may be
-	// nil.
+	// Sink returns the receiver of an attempt's live output; nil: no receiver. The receiver is
+	// used until Ended is called.
 	Sink(l job.Launch) func(p []byte)
 }
 
-// Executing is the set of one session's runs whose start is committed and whose end is not. It changes only after the
-// rows are known to have changed (lock.Do).
+// Executing is the set of one session's runs whose start is committed and whose end is not. The
+// set changes only when the rows are known to have changed (lock.Do).
 //
 //	Add ──(due instant, lease fresh, window open)──▶ spawned ──▶ ended ──(outcome written)──▶ gone
 //	 └──────────────── otherwise: never spawned, forgotten; compensation gives its row back
@@ -115,8 +116,8 @@ var (
 	ErrReplaced = job.Coded(job.ReasonReplaced, errors.New("a later run replaced it"))
 )
 
-// Kill asks an attempt to stop, if the set has it. replaced means that a later due time replaces it; otherwise a user
-// asked for the kill.
+// Kill asks an attempt to stop, if the set has it. replaced is true if a later due time replaces
+// the attempt, and false if a user asked for the kill.
 func (x *Executing) Kill(l job.Launch, replaced bool) {
 	why := ErrKilled
 	if replaced {
@@ -131,7 +132,7 @@ func (x *Executing) Kill(l job.Launch, replaced bool) {
 	}
 	x.mu.Unlock()
 
-	if kills { // logged without the lock, which heartbeats need: a log write can block
+	if kills { // logged after the lock is released: a log write can block, and heartbeats need the lock
 		x.Log.Info("killing a run", "run", l, "job", a.Spec.FullName(), "due", a.Due, "reason", why)
 	}
 }
@@ -156,7 +157,8 @@ func (x *Executing) run(a *entry) {
 
 	failpoint.Here("before", "execute")
 	x.Recorder.Began(started, started.Sub(a.DueNow))
-	// If we die here or while it runs, the row belongs to a dead session and ends lost.
+	// If we die here or while the attempt executes, its row belongs to a dead session and ends
+	// lost.
 	result := x.execute(a, started)
 	failpoint.Here("behind", "execute")
 	signalled := a.seat.Signalled()
@@ -169,9 +171,9 @@ func (x *Executing) run(a *entry) {
 	ended := x.Session.Now()
 	switch {
 	case result.Outcome == job.Killed && x.Session.Lost():
-		result.Outcome = job.Lost // as another node's reaper would write: it only knows that the session is gone
+		result.Outcome = job.Lost // as another node's reaper would write, which only knows that the session is gone
 		result.Reason.Code = job.ReasonSessionLost
-	// A signalled command may exit with 0 or a status of its own, but its work is not done.
+	// A signalled command may exit with 0 or another status, but its work is not done.
 	case x.Guard.Lapsed() &&
 		(result.Outcome == job.Failed && result.Signal != "" ||
 			signalled && (result.Outcome == job.Failed || result.Outcome == job.Succeeded || result.Outcome == job.Skipped)):
@@ -205,7 +207,7 @@ func (x *Executing) run(a *entry) {
 	x.wakeStarter.Up()
 }
 
-// stopped reports whether the attempt was killed or replaced, which excludes a retry.
+// stopped reports whether the attempt was killed or replaced. Such an attempt is not retried.
 func (a *entry) stopped() bool {
 	cause := context.Cause(a.ctx)
 	return errors.Is(cause, ErrKilled) || errors.Is(cause, ErrReplaced)
@@ -214,8 +216,9 @@ func (a *entry) stopped() bool {
 // farOff is longer than any wait between a committed start and its due instant, unless MySQL's clock was set back.
 const farOff = time.Second
 
-// await sleeps until at, or until x.Ctx ends. at is by MySQL's clock, which may be set during the sleep. If at is more
-// than farOff away, await returns at once: the run must not hold a slot that long, nor delay a pause of its job.
+// await sleeps until at, or until x.Ctx ends. at is by MySQL's clock, which may be set during the
+// sleep. If at is more than farOff away, await returns at once, so the run does not hold a slot or
+// delay a pause of its job for that long.
 func (x *Executing) await(at job.Micros) {
 	for {
 		wait := at.Sub(x.Session.Now())
@@ -231,15 +234,16 @@ func (x *Executing) await(at job.Micros) {
 	}
 }
 
-// enter registers the attempt with the guard; nil: it cannot be guarded now. The call comes before the last check of
-// the lease: if this process is stopped between the two, the guard knows that a command may begin.
+// enter registers the attempt with the guard; nil: it cannot be guarded now. enter comes before
+// the last check of the lease. So if this process is stopped between the two, the guard already
+// knows that a command may begin.
 func (x *Executing) enter(a *entry) Seat {
 	return x.Guard.Enter(a.Launch, a.Spec.Handler != "")
 }
 
-// spawn reports, at the last moment, whether the command may be spawned. It also returns the instant of that decision,
-// which becomes the attempt's start. A later reading could be before the due instant, because a heartbeat can set the
-// clock back slightly.
+// spawn reports, at the last moment, whether the command may be spawned. It also returns the
+// instant of that decision, which becomes the attempt's start. The clock is not read again for the
+// start: a heartbeat can set it back slightly, and the start would lie before the due instant.
 func (x *Executing) spawn(a *entry) (started job.Micros, ok bool) {
 	started = x.Session.Now()
 	return started, x.may(a, started)
@@ -251,7 +255,7 @@ func (x *Executing) forget(a *entry) {
 		"run", a.Launch, "job", a.Spec.FullName(), "due", a.Due,
 		"late", x.Session.Now().Sub(a.DueNow), "fresh", x.Session.Fresh(), "guarded", x.Guard.Alive())
 
-	slow := x.holds() // with its lease and guard, the node was only too slow
+	slow := x.holds() // the node still has its lease and guard, so it was only too slow
 	x.mu.Lock()
 	if x.byRun[a.Run] == a {
 		delete(x.byRun, a.Run)

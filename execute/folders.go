@@ -11,10 +11,11 @@ import (
 	"go-crontab/job"
 )
 
-// folders checks that the folders of commands answer. The kernel may wait very long for a folder on a dead file server.
-// A forked child that waits for such a folder before its exec would stop this whole process: until the exec, the
-// runtime cannot take back the processor that it holds for the child, and the next garbage collection waits for that
-// processor. So a goroutine asks for the folder first: one per folder, for any number of commands.
+// folders checks that the folders of commands answer. The kernel may wait very long for a folder
+// on a dead file server. A forked child that waits for such a folder before its exec would stop
+// this whole process. Until the exec, the runtime cannot take back the processor that it holds for
+// the child, and the next garbage collection waits for that processor. So a goroutine asks for the
+// folder first. One goroutine asks for any number of commands in the same folder.
 type folders struct {
 	stat func(string) (os.FileInfo, error)
 
@@ -37,14 +38,14 @@ func newFolders() folders {
 }
 
 const (
-	// silence is the time that a folder may take to answer, for example because it must be mounted first. If the time
-	// to begin is over before that, the attempt is given back. After that the attempt fails, so that the user learns
-	// the cause.
+	// silence is the time that a folder may take to answer, for example because it must be mounted
+	// first. If the attempt's time to begin ends earlier, the attempt is given back. After silence
+	// the attempt fails, so that the user learns the cause.
 	silence = 10 * time.Second
 
-	// keep is how long a late answer stays valid. An answer is late if an attempt gave up waiting for it. That attempt
-	// is started again within this time. Otherwise a folder that always answers too late would hold up its jobs for
-	// ever.
+	// keep is how long a late answer stays valid. An answer is late if an attempt gave up waiting
+	// for it. The node starts that attempt again within this time. If late answers were dropped, a
+	// folder that always answers late would hold up its jobs for ever.
 	keep = 5 * time.Second
 
 	// mostAsked bounds the folders that are asked at once. A folder that does not answer holds a thread, and Go allows
@@ -87,8 +88,9 @@ func silent(format string, args ...any) error {
 	return job.Coded(job.ReasonDirectoryUnavailable, fmt.Errorf("directory: "+format, args...))
 }
 
-// ask returns the pending or kept question for a folder, or asks a new one. If too many questions are pending, it
-// returns the latest of them instead: if that folder has been silent for long, all of them have.
+// ask returns the pending or kept question for a folder, or asks a new one. If too many questions
+// are pending, it returns the latest of them instead. If the folder of that question is silent for
+// long, all the others are, too.
 func (f *folders) ask(dir string) *question {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +121,8 @@ func (f *folders) ask(dir string) *question {
 	return q
 }
 
-// forget removes an answered question. Its answer is kept for a while if an attempt gave up waiting.
+// forget removes an answered question. If an attempt gave up waiting, forget keeps the answer for
+// a while.
 func (f *folders) forget(q *question) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,13 +11,14 @@ import (
 
 // group is a command's process group, from before its fork until it is empty.
 //
-// A group is named by a number. The kernel reuses a free number, and then a signal would hit an unrelated group. The
-// number is certainly ours until bash is reaped, even while bash is a zombie. Until then groups are signalled by
-// number, and the mutex keeps reaping and signalling apart. After that the number stays taken while a member lives, but
-// we do not see the death of the last member. So signalOrphans names the group by the pidfd of its dead leader. If the
+// A group is named by a number. The kernel reuses a free number, and then a signal would hit an
+// unrelated group. Until bash is reaped the number is certainly ours, even while bash is a zombie.
+// In that time groups are signalled by number, and the mutex keeps reaping and signalling apart.
+// After bash is reaped, the number stays taken while a member lives, but we do not see the death
+// of the last member. So signalOrphans names the group by the pidfd of its dead leader. If the
 // kernel cannot do that, signalOrphans first checks that no process has the number.
 type group struct {
-	mu     sync.Mutex // held during system calls, but only ones that do not block
+	mu     sync.Mutex // held during system calls, but only during calls that do not block
 	cgroup *cgroup    // the command's own, set before the fork; nil: it has none
 	pgid   int        // bash's pid; 0 until forked
 	exit   *os.File   // bash's pidfd; nil on systems without one
@@ -45,7 +46,8 @@ func (g *group) signal(sig syscall.Signal) {
 	_ = g.send(sig) // ESRCH: too late; EPERM: another user's process, which empty still sees
 }
 
-// kill is signal for KillAll. It also notes the cause, and during the fork it leaves the signal to forked.
+// kill is signal for KillAll. It also notes the cause. During the fork, it leaves the signal to
+// forked.
 func (g *group) kill(sig syscall.Signal, cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,7 +71,8 @@ func (g *group) killedBy() error {
 	return g.cause
 }
 
-// send needs mu. It sends SIGCONT after SIGTERM, because a stopped process handles SIGTERM only when it is continued.
+// send needs mu. After SIGTERM it sends SIGCONT, because a stopped process handles SIGTERM only
+// once it continues.
 func (g *group) send(sig syscall.Signal) error {
 	if g.gone {
 		return unix.ESRCH
@@ -103,15 +106,16 @@ func (g *group) reap() (syscall.WaitStatus, error) {
 	return status, err
 }
 
-// empty reports whether all processes of the group are dead; false before reap. With look, it also recognizes a group
-// of zombies by a walk over the process table, which takes too long to hold mu.
+// empty reports whether all processes of the group are dead; false before reap. With look, it also
+// recognizes a group that has only zombies. For that it walks over the process table, which takes
+// too long to hold mu.
 func (g *group) empty(look bool) bool {
 	if g.vacant() {
 		return true
 	}
 
-	// Two walks, because the first one can miss a process whose parent forked it during the walk and then became a
-	// zombie.
+	// Walk twice. During the first walk, a process may fork a child and then become a zombie, and
+	// the walk can miss the child.
 	if !look || !onlyZombies(g.pgid) || !onlyZombies(g.pgid) {
 		return false
 	}
@@ -122,7 +126,7 @@ func (g *group) empty(look bool) bool {
 	return true
 }
 
-// vacant reports whether the group has no member, not even another parent's zombie.
+// vacant reports whether the group has no member. Zombies of other parents are members.
 func (g *group) vacant() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,8 +140,9 @@ func (g *group) vacant() bool {
 	return errors.Is(g.sendOne(0), unix.ESRCH)
 }
 
-// collect needs mu. It reaps the group's orphans that became children of this process. If this process is the init of
-// its container or a subreaper, no other process reaps them.
+// collect needs mu. It reaps orphans of the group that became children of this process. That
+// happens if this process is the init of its container or a subreaper. Then no other process reaps
+// them.
 func (g *group) collect() {
 	for {
 		if _, pid, err := wait4(-g.pgid); err != nil || pid <= 0 {
@@ -156,9 +161,9 @@ func (g *group) close() {
 	}
 }
 
-// signalByNumber signals a group whose leader was reaped. If the number is a process's pid, the kernel has reused the
-// number, and nothing is signalled. The check misses a reuse only if that process has already ended and left processes
-// in its own group.
+// signalByNumber signals a group whose leader was reaped. If a process has the number as its pid,
+// the kernel has reused the number, and nothing is signalled. One reuse remains unnoticed: such a
+// process has already ended, and left processes in its own group.
 func signalByNumber(pgid int, sig syscall.Signal) error {
 	if err := unix.Kill(pgid, 0); !errors.Is(err, unix.ESRCH) {
 		return unix.ESRCH

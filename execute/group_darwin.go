@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of its own group, as another user if as is not nil. Darwin has no pidfds and no
-// cgroups.
+// fork starts argv as the leader of its own group. If `as` is not nil, the process runs as that
+// user. Darwin has no pidfds and no cgroups.
 func fork(
 	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, _ *os.File,
 ) (pid int, exit *os.File, err error) {
@@ -18,8 +18,8 @@ func fork(
 	return pid, nil, err
 }
 
-// awaitExit returns when bash has exited, and leaves it unreaped. Darwin's waitid also returns for a process that was
-// only stopped, so a kqueue watches bash.
+// awaitExit returns when bash has exited, and does not reap bash. Darwin's waitid also returns for
+// a process that was only stopped, so awaitExit watches bash with a kqueue.
 func (g *group) awaitExit() {
 	kq, err := unix.Kqueue()
 	for err != nil { // no descriptor is free: wait for one

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of its own process group. The process gets the user `as` and the cgroup `in`. A nil
-// one means that of the node. exit is the pidfd of the process, or nil on kernels before 5.4.
+// fork starts argv as the leader of its own process group. The process gets the user `as` and the
+// cgroup `in`; nil: those of the node. exit is the pidfd of the process, or nil on kernels before
+// 5.4.
 func fork(
 	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File,
 ) (pid int, exit *os.File, err error) {
@@ -24,12 +25,13 @@ func fork(
 		return pid, nil, err
 	}
 
-	// Non-blocking for the netpoller: a command that runs for hours then parks a goroutine, not a thread.
+	// Non-blocking for the netpoller: while a command runs for hours, a goroutine waits and no
+	// thread.
 	_ = unix.SetNonblock(fd, true)
 	return pid, os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
-// awaitExit returns when bash has exited, and leaves it unreaped.
+// awaitExit returns when bash has exited, and does not reap bash.
 func (g *group) awaitExit() {
 	if g.exit != nil && pollExit(g.exit) {
 		return
@@ -42,7 +44,8 @@ func (g *group) awaitExit() {
 	}
 }
 
-// pollExit waits for the exit of a pidfd's process; false means that this kernel cannot.
+// pollExit waits for the exit of a pidfd's process. It returns false if this kernel cannot do
+// that.
 func pollExit(exit *os.File) bool {
 	raw, err := exit.SyscallConn()
 	if err != nil {
@@ -64,8 +67,8 @@ func pollExit(exit *os.File) bool {
 	return err == nil && waitErr == nil
 }
 
-// signalOrphans signals a group whose leader was reaped. Linux 6.9 and later can name it by the leader's pidfd, which
-// is never reused for another process.
+// signalOrphans signals a group whose leader was reaped. Linux 6.9 and later can name the group by
+// the leader's pidfd, which never means another process.
 func signalOrphans(exit *os.File, pgid int, sig syscall.Signal) error {
 	if exit == nil {
 		return signalByNumber(pgid, sig)
@@ -85,8 +88,9 @@ func signalOrphans(exit *os.File, pgid int, sig syscall.Signal) error {
 	return signalByNumber(pgid, sig) // EINVAL: an older kernel; ENOSYS, EPERM: a container's filter
 }
 
-// onlyZombies reports whether the group has members and all are zombies. A zombie stays until its parent collects it,
-// which a container's improper init never does. A signal cannot tell zombies from living processes.
+// onlyZombies reports whether the group has members and all are zombies. A zombie stays until its
+// parent collects it. An improper init of a container never does. A signal cannot tell zombies
+// from living processes.
 func onlyZombies(pgid int) bool {
 	dir, err := os.Open("/proc")
 	if err != nil {

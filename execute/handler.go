@@ -13,8 +13,8 @@ import (
 	"go-crontab/job"
 )
 
-// Handler is a Go function that does the work of a job. It must return soon after ctx ended: it cannot be killed, and
-// its run executes until it returns.
+// Handler is a Go function that does the work of a job. It must return soon after ctx ended. It
+// cannot be killed, so its run executes until it returns.
 type Handler func(ctx context.Context, a Attempt) error
 
 // Handlers executes attempts by calling the function registered under the attempt's handler key. The zero value is
@@ -44,9 +44,10 @@ func (h *Handlers) Keys() []string {
 	return slices.Sorted(maps.Keys(h.byKey))
 }
 
-// Execute calls the handler and waits for it. If the handler returns an error, the outcome is Failed, or TimedOut or
-// Killed if the timeout or the end of ctx came first. Without an error it is Succeeded even then, because the work is
-// done.
+// Execute calls the handler and waits for it. If the handler returns no error, the outcome is
+// Succeeded, even after the timeout or the end of ctx, because the work is done. With an error,
+// the outcome is TimedOut if the timeout came first, Killed if the end of ctx came first, and
+// Failed otherwise.
 func (h *Handlers) Execute(ctx context.Context, a Attempt) job.Result {
 	h.mu.RLock()
 	f := h.byKey[a.Handler]
@@ -110,8 +111,8 @@ func (o *handlerOutput) end() job.Output {
 	return o.kept.output()
 }
 
-// call runs f on its own goroutine, because runtime.Goexit in f would end the caller's. stack is nil unless f
-// panicked or called runtime.Goexit.
+// call runs f on its own goroutine, because runtime.Goexit in f would end the caller's goroutine.
+// stack is nil unless f panicked or called runtime.Goexit.
 func call(ctx context.Context, f Handler, a Attempt) (stack []byte, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -53,8 +53,9 @@ func (h *HTTP) Close() {
 //   - Missed: when the connection was ready, the attempt was not allowed to begin any more. Nothing was sent, and the
 //     connection is kept for the next attempt.
 //
-// A request is never sent twice, except by the job's retries or if the server did not process it. A redirect is
-// followed only while the session is fresh. If we die during a request, the connection breaks.
+// A request is sent again only by a retry of the job, or if the server did not process it. A
+// redirect is followed only while the session is fresh. If we die during a request, the connection
+// breaks.
 func (h *HTTP) Execute(ctx context.Context, a Attempt) job.Result {
 	if ctx.Err() != nil {
 		return killed(ctx)

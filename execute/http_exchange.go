@@ -175,8 +175,9 @@ func (x *exchange) run(ctx context.Context) error {
 // maxRedirectBody is the number of bytes that are read of a redirect's body.
 const maxRedirectBody = 16 << 10
 
-// send sends one request and returns the answer with its body unread. It repeats the request if the server reports that
-// it did not process it, for example because the server is closing a shared connection.
+// send sends one request and returns the answer with its body unread. If the server reports that
+// it did not process the request, send repeats it. A server may report this when it closes a
+// shared connection.
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := x.sendOnce(ctx)
@@ -189,8 +190,8 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 
 const maxTries = 3
 
-// unseen reports whether an HTTP/2 error promises that the server did not process the request. By RFC 9113 that holds
-// for a refused stream, and for a stream above the last one that a GOAWAY names.
+// unseen reports whether an HTTP/2 error promises that the server did not process the request. By
+// RFC 9113 a refused stream promises this, and so does a GOAWAY that names only earlier streams.
 func unseen(err error) bool {
 	var refused streamError
 	return errors.As(err, &refused) && refused.Code == refusedStream ||
@@ -230,7 +231,7 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 		}))
 	}
 
-	// If we die from here on, the request may or may not have been processed; the run ends lost.
+	// If we die from here on, the request may or may not have been processed. The run ends lost.
 	x.stage, x.connected = waiting, time.Since(x.began)
 	failpoint.Here("before", "send request")
 	resp, err := x.conn.RoundTrip(req.WithContext(ctx))
@@ -240,9 +241,10 @@ func (x *exchange) sendOnce(ctx context.Context) (*http.Response, error) {
 
 // ready connects to the next request's server, and then checks that the request may be sent.
 //
-// The spawn window does not apply to a redirect, because the attempt began with the first request. But a redirect needs
-// a fresh session. If this process was stopped while the answer arrived, other nodes may have reaped the session; then
-// the watchdog is about to end ctx. If MySQL was only slow, the session is fresh again soon.
+// The spawn window does not apply to a redirect, because the attempt began with the first request.
+// But a redirect needs a fresh session. If this process was stopped while the answer arrived,
+// other nodes may have reaped the session, and the watchdog will soon end ctx. If MySQL was only
+// slow, the session is fresh again soon.
 func (x *exchange) ready(ctx context.Context) error {
 	x.stage = connecting
 	to := destination{scheme: x.filled.URL.Scheme, addr: address(x.filled.URL)}
@@ -271,7 +273,7 @@ func (x *exchange) ready(ctx context.Context) error {
 // errUnheld makes a redirected request wait.
 var errUnheld = errors.New("the node's lease is not fresh")
 
-// refusal returns the reason not to send the next request now, nil if it may be sent.
+// refusal returns the reason not to send the next request now; nil: it may be sent.
 func (x *exchange) refusal(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -318,7 +320,7 @@ func (x *exchange) leave() {
 // read keeps the body of the last answer.
 func (x *exchange) read(resp *http.Response) error {
 	x.stage, x.answer = reading, answer{resp.StatusCode, x.HTTP.Expects(resp.StatusCode)}
-	if x.answerProto = resp.Proto; !x.answer.expected { // the headers of good answers are not worth their room
+	if x.answerProto = resp.Proto; !x.answer.expected { // the headers of good answers are not worth storing
 		x.answerHeaders = x.shown(resp.Header)
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -340,7 +342,8 @@ func (x *exchange) read(resp *http.Response) error {
 // maxShownHeaders bounds the headers that are kept, in bytes.
 const maxShownHeaders = 4 << 10
 
-// shown returns the headers to keep: without cookies, which are credentials, and without the attempt's secrets.
+// shown returns the headers to keep. It leaves out cookies, because they are credentials, and
+// hides the attempt's secrets.
 func (x *exchange) shown(h http.Header) (out [][]string) {
 	room := maxShownHeaders
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -402,8 +405,8 @@ func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// follow prepares the next request if the answer is a redirect that may be followed, and reports whether it did. A
-// refused redirect is an error.
+// follow prepares the next request if the answer is a redirect that may be followed, and reports
+// whether it prepared one. A refused redirect is an error.
 func (x *exchange) follow(resp *http.Response) (bool, error) {
 	to := resp.Header.Get("Location")
 	shown := x.known.mask(to) // masked before %.200q cuts it: half a secret would stay visible
@@ -461,8 +464,9 @@ type strayed string
 
 func (s strayed) Error() string { return string(s) }
 
-// distrust removes the credentials before a request goes to another server than the definition names: the signature,
-// the client certificate and the definition's headers, any of which may be a credential. The usual headers stay.
+// distrust removes the credentials before a request goes to a server that the definition does not
+// name: the signature, the client certificate, and the definition's headers, because each may be a
+// credential. The usual headers stay.
 func (x *exchange) distrust() {
 	for name := range x.filled.Headers {
 		harmless := false

@@ -101,7 +101,7 @@ func (a allowance) holds(host, port string, addr netip.Addr) bool {
 	return host == a.host
 }
 
-// connectTimeout bounds the dial of a connection, and separately its TLS handshake.
+// connectTimeout bounds the dial of a connection. It also bounds the TLS handshake, separately.
 const connectTimeout = 10 * time.Second
 
 // dial connects to addr, host:port, if the guard allows it.
@@ -152,8 +152,9 @@ func (g *guard) check(host, resolved string) error {
 	}
 
 	for _, a := range g.allow {
-		// The owner of an allowed name chooses its address. The node trusts that choice within the operator's networks,
-		// but not for addresses that no server has, such as those of metadata services.
+		// The owner of an allowed name chooses the name's address. The node trusts that choice
+		// within the operator's networks. It does not trust an address that no server has, such as
+		// that of a metadata service.
 		if a.holds(host, port, addr) && (a.prefix.IsValid() || k.hasServers()) {
 			return nil
 		}
@@ -161,7 +162,7 @@ func (g *guard) check(host, resolved string) error {
 	return &refusal{host, addr, k}
 }
 
-// refuses returns why a URL with an address is not allowed, or nil.
+// refuses returns why a URL whose host is an address is not allowed, or nil.
 func (h *HTTP) refuses(target string) error {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -178,7 +179,8 @@ func (h *HTTP) refuses(target string) error {
 	return h.pool.guard.check(addr.String(), netip.AddrPortFrom(addr, uint16(port)).String())
 }
 
-// kindOf returns the kind of an address for this machine, whose own addresses count as loopback, even public ones.
+// kindOf returns the kind of an address for this machine. The machine's own addresses count as
+// loopback, even public ones.
 func (g *guard) kindOf(addr netip.Addr) (kind, error) {
 	k := kindOf(addr)
 	if k != public && !k.hasServers() {
@@ -209,8 +211,8 @@ const (
 
 func (k kind) hasServers() bool { return k == loopback || k == private || k == shared }
 
-// kinds are the kinds of addresses that are not public, the more specific prefixes first. An IPv6 address outside of
-// 2000::/3 is not public either.
+// kinds are the kinds of addresses that are not public, the more specific prefixes first. IPv6
+// addresses outside of 2000::/3 are not in the list, but are not public either.
 var kinds = []struct {
 	prefix netip.Prefix
 	kind   kind

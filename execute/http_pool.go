@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// pool keeps connections to the servers of earlier requests. It replaces net/http's pool for two reasons. The attempt
-// must check that it may still begin after it has a connection and before it uses it. And a Transport repeats a
-// seemingly idempotent request when its connection breaks, which the job's retry policy must decide.
+// pool keeps connections to the servers of earlier requests. It replaces net/http's pool for two
+// reasons. The attempt must check that it may still begin when it has a connection, before it uses
+// the connection. And when a connection breaks, a Transport repeats a request that seems
+// idempotent, but only the job's retry policy may decide that.
 //
 //	take: an idle one, or a new one ──▶ one request ──▶ done: idle again, or closed
 //
-// An HTTP/1 connection has one request at a time and is in the pool only while it has none. An HTTP/2 connection
-// stays in the pool for many requests until it is full. It carries its first request alone, because only the first
-// answer shows how many requests the server allows.
+// An HTTP/1 connection has one request at a time. It is in the pool only while it has no request.
+// An HTTP/2 connection stays in the pool for many requests until it is full. It carries its first
+// request alone, because only the first answer shows how many requests the server allows.
 type pool struct {
 	guard *guard
 	plain *http.Transport // makes connections without TLS options, and keeps none
@@ -30,10 +31,10 @@ type pool struct {
 	kept     int                     // number of conns in idle
 }
 
-// Limits of kept connections. Servers close idle connections, some after two seconds. A request that crosses such a
-// close is lost, and may or may not have been processed, so we close ours earlier. An unused connection is one that was
-// ready too late for its attempt. It is kept longer, for the next attempt, because a server waits for the first request
-// of a new connection.
+// Limits of kept connections. Servers close idle connections, some after two seconds. A request
+// that crosses such a close is lost, and may or may not have been processed. So we close our
+// connections earlier. An unused connection was ready too late for its attempt. It is kept longer,
+// for the next attempt, because a server waits for the first request of a new connection.
 const (
 	keepUsed   = time.Second
 	keepUnused = 10 * time.Second
@@ -42,22 +43,22 @@ const (
 
 func newPool(g *guard) *pool { return &pool{guard: g, plain: newTransport(g, nil), keep: keepUsed} }
 
-// newTransport returns a transport that makes connections. It ignores the environment's proxy, because the guard would
-// see only the proxy's address.
+// newTransport returns a transport that makes connections. It ignores the environment's proxy:
+// with a proxy, the guard would see only the proxy's address.
 func newTransport(g *guard, cfg *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext:            g.dial,
 		TLSClientConfig:        cfg,
 		TLSHandshakeTimeout:    connectTimeout,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // little of an answer is kept, and as the server sent it
+		DisableCompression:     true, // little of an answer is kept, in the form that the server sent
 		MaxResponseHeaderBytes: maxAnswerHeader,
 		IdleConnTimeout:        keepUnused, // for HTTP/2 connections that left the pool while they were full
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: connectTimeout},
 	}
 }
 
-// destination identifies connections that can replace one another.
+// destination identifies connections that can replace each other.
 type destination struct {
 	scheme, addr string            // host:port
 	tls          [sha256.Size]byte // zero: no options
@@ -72,8 +73,8 @@ type conn struct {
 	since  time.Time // when it was made, or used last
 }
 
-// take returns a connection with one request reserved. options makes the TLS configuration of a new connection; nil:
-// the default one.
+// take returns a connection with one request reserved. options makes the TLS configuration of a
+// new connection; nil: the default configuration.
 func (p *pool) take(ctx context.Context, to destination, options func() (*tls.Config, error)) (*conn, error) {
 	if c := p.takeIdle(to); c != nil {
 		return c, nil
@@ -183,8 +184,8 @@ func (p *pool) sweep() {
 	p.sweeping.Reset(p.keep / 4)
 }
 
-// drop removes connections from the pool and returns them. It takes those for which which returns true and that have no
-// request under way.
+// drop removes connections from the pool and returns them. It takes those that `which` selects and
+// that have no request under way.
 func (p *pool) drop(which func(*conn) bool) []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()

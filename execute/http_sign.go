@@ -24,10 +24,10 @@ type Signed struct {
 	Body   string
 }
 
-// signature returns the value of the header: "t=1785553200,v2=5257a8…". v2 is the hexadecimal HMAC-SHA256 of eight
-// parts, joined by line feeds: "v2", the t (seconds since 1970), and the other fields of Signed in their order. A
-// server cannot reuse a signature at another server, because the host and the app are signed. client.CheckSignature
-// checks it.
+// signature returns the value of the header: "t=1785553200,v2=5257a8…". v2 is the hexadecimal
+// HMAC-SHA256 of eight parts, joined by line feeds: "v2", the t (seconds since 1970), and the
+// other fields of Signed in their order. A server cannot reuse a signature at another server,
+// because the host and the app are signed. client.CheckSignature checks signatures.
 func signature(secret []byte, s Signed) string {
 	t := fmt.Sprint(s.At.Unix())
 	mac := hmac.New(sha256.New, secret)

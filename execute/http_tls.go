@@ -36,7 +36,8 @@ func (t *tlsOptions) sum() *tlsOptions {
 	return t
 }
 
-// elsewhere returns the options for a redirect to another server: without server name and client certificate.
+// elsewhere returns the options for a redirect to another server. It drops the server name and the
+// client certificate.
 func (t *tlsOptions) elsewhere() *tlsOptions {
 	o := &tlsOptions{HTTPTLS: t.HTTPTLS}
 	o.ServerName, o.ClientCert, o.ClientKey = "", "", ""

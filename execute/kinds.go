@@ -76,8 +76,9 @@ func (k *Kinds) Cgroups(session uuid.UUID) string {
 	return ""
 }
 
-// Refuses returns why this node would refuse all runs of a definition, or nil: it has no such user, or does not connect
-// to the address. Names of hosts may get other addresses later, so they are not looked up.
+// Refuses returns why this node would refuse all runs of a definition, or nil: the node has no
+// such user, or does not connect to the address. Host names are not looked up, because they may
+// get other addresses later.
 func (k *Kinds) Refuses(spec *job.Spec) (err error) {
 	if s, ok := k.Command.(*Shell); ok && spec.Command != "" {
 		_, err = s.account(spec.User)

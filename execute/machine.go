@@ -11,9 +11,10 @@ import (
 // addressAge is the time after which the list of the machine's addresses is read again.
 const addressAge = time.Minute
 
-// machine knows the addresses of the machine's interfaces. A server that listens on all addresses is reachable by each
-// of them, so even a public one must not bypass the guard. If a router translates another address to the machine's, no
-// interface has that address, so nodes do not know it.
+// machine knows the addresses of the machine's interfaces. A server that listens on all addresses
+// is reachable by each of them, so even a public one must not bypass the guard. A router may
+// translate another address to one of these. No interface has that address, so nodes do not know
+// it.
 type machine struct {
 	list  func() ([]net.Addr, error) // net.InterfaceAddrs
 	known atomic.Pointer[addresses]
@@ -27,8 +28,8 @@ type addresses struct {
 // thisMachine is shared by all guards of the process.
 var thisMachine = &machine{list: net.InterfaceAddrs}
 
-// owns reports whether an address is one of the machine's. It reads the list again if the list is too old. Concurrent
-// callers do not wait for one another: each reads the list.
+// owns reports whether an address is one of the machine's. If the list is too old, owns reads it
+// again. Concurrent callers do not wait for each other: each reads the list.
 func (m *machine) owns(addr netip.Addr, now time.Time) (bool, error) {
 	known := m.known.Load()
 	if known == nil || now.Sub(known.read) >= addressAge {

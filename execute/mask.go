@@ -15,9 +15,9 @@ const stars = "***"
 
 // Bounds of the search, in bytes.
 const (
-	minForm  = 8       // shortest value that is searched as base64 and hex, and shortest line of a value
-	maxForm  = 4 << 10 // longest value that is searched as base64 and hex
-	minStart = 8       // shortest beginning of a secret that is hidden at the end of a text
+	minForm  = 8       // shortest value whose base64 and hex are searched, and shortest line of a value
+	maxForm  = 4 << 10 // longest value whose base64 and hex are searched
+	minStart = 8       // shortest beginning of a secret that is hidden when a text ends with it
 )
 
 // masker finds secrets in a text. A program rarely writes a value literally: a shell quotes it, JSON escapes it. The
@@ -58,7 +58,7 @@ func newMasker(values map[job.Secret]string) *masker {
 	return m
 }
 
-// parts returns the texts of a value that are searched for: the whole value and its longer lines.
+// parts returns the texts to search for a value: the whole value and its longer lines.
 func parts(value string) []string {
 	out := []string{value, strings.TrimSpace(value)}
 	if strings.Contains(value, "\n") {
@@ -86,14 +86,14 @@ func encodings(value string) []string {
 	return out
 }
 
-// within returns the part of a longer text's base64 that depends only on the value in that text. before is the value's
-// offset in the text, modulo 3.
+// within returns a part of the base64 of a longer text that contains the value: the part that
+// depends only on the value. before is the value's offset in the text, modulo 3.
 func within(e *base64.Encoding, before int, value string) string {
 	text := e.EncodeToString(append(make([]byte, before, before+len(value)), value...))
 	return text[(before*8+5)/6 : (before+len(value))*8/6]
 }
 
-// text replaces secrets in s by stars, including a secret that is cut off at the end of s.
+// text replaces secrets in s by stars. If s ends within a secret, it replaces that beginning, too.
 func (m *masker) text(s string) string {
 	if m == nil {
 		return s
@@ -102,8 +102,9 @@ func (m *masker) text(s string) string {
 	return string(t.end(t.next(nil, []byte(s))))
 }
 
-// masking hides secrets in a stream. It holds back bytes that may begin a secret until that is decided. The number of
-// held bytes is bounded: a byte of a secret takes at most a dozen bytes in any notation.
+// masking hides secrets in a stream. It holds back bytes that may begin a secret, until it knows.
+// The number of held bytes is bounded, because one byte of a secret takes at most a dozen bytes in
+// any notation.
 type masking struct {
 	m       *masker
 	readers []reader // one for each notation

@@ -10,9 +10,10 @@ import (
 
 // notation is a way in which programs write text.
 //
-// undo gets the unread bytes, the first of which is special. It returns the bytes that the first escape stands for, the
-// escape's length, and the next state. Length 0 means that it needs more bytes. An escape is at most maxEscape bytes
-// long. state is the position within a longer escape; 0 is outside.
+// undo gets the unread bytes, the first of which is special. It returns the bytes that the first
+// escape stands for, the escape's length, and the next state. Length 0 means that undo needs more
+// bytes. An escape is at most maxEscape bytes long. state is the position within a longer escape;
+// 0 is outside.
 type notation struct {
 	*automaton
 	special [256]bool
@@ -23,8 +24,9 @@ type notation struct {
 // maxEscape is the length of the longest escape: two UTF-16 surrogates, as in \ud83d\ude00.
 const maxEscape = 12
 
-// notations returns all notations that are searched. plain finds the values, form finds them with spaces instead of
-// plus signs, and spaced finds their base64 and hex forms, which programs may break into lines.
+// notations returns all notations that are searched. plain finds the values. form finds the values
+// with spaces instead of plus signs. spaced finds the base64 and hex forms of the values, which
+// programs may break into lines.
 func notations(plain, form, spaced *automaton) []*notation {
 	return []*notation{
 		newNotation(plain, "", nil),
@@ -107,8 +109,9 @@ func undoC(text []byte, short func(uint64) []byte) ([]byte, int, int) {
 	return text[1:2], 2, 0
 }
 
-// number reads the digits of an escape, from index from on. In base 8 there may be fewer of them than digits says. In
-// another base, too few digits mean that the backslash only escapes the next byte.
+// number reads the digits of an escape, from index from on. digits is the highest number of
+// digits. In base 8 there may be fewer. In another base, too few digits mean that the backslash
+// only escapes the next byte.
 func number(text []byte, from, digits int, base int, stands func(uint64) []byte) ([]byte, int, int) {
 	end := from
 	for end < len(text) && end < from+digits && isDigit(text[end], base) {
@@ -167,8 +170,8 @@ const (
 	inDouble            // in dash's "'''" between two other quotes
 )
 
-// undoShell reads single-quoted text. shellTokens lists the ways in which bash, dash and coreutils write a quote or a
-// control character within it.
+// undoShell reads single-quoted text. shellTokens lists the ways in which bash, dash and coreutils
+// write a quote or a control character within such text.
 func undoShell(state int, text []byte) ([]byte, int, int) {
 	is := func(want string) (bool, bool) { // whether text begins with want, or may after more bytes
 		n := min(len(want), len(text))
@@ -212,7 +215,8 @@ var shellTokens = []struct {
 	{inDollar, `'\''`, 4, "'", 0},
 }
 
-// undoDoubled reads a quote that is written twice: the single one in SQL and YAML, the double one in CSV.
+// undoDoubled reads a quote that is written twice: the single quote in SQL and YAML, the double
+// quote in CSV.
 func undoDoubled(_ int, text []byte) ([]byte, int, int) {
 	if len(text) < 2 {
 		return more(0)
@@ -239,8 +243,8 @@ func undoEntity(_ int, text []byte) ([]byte, int, int) {
 	return more(0)
 }
 
-// undoPercent reads percent-encoding, in which a plus may mean a space. So plus signs become spaces, both here and in
-// the values that form finds.
+// undoPercent reads percent-encoding, in which a plus may mean a space. So undoPercent turns plus
+// signs into spaces, and form has the values with the same change.
 func undoPercent(_ int, text []byte) ([]byte, int, int) {
 	if text[0] == '+' {
 		return []byte(" "), 1, 0
@@ -332,7 +336,7 @@ func (r *reader) idle() bool { return r.state == 0 && r.mode == 0 && len(r.pendi
 
 func (r *reader) escapes(b byte) bool { return r.special[b] && (!r.inside || r.state != 0) }
 
-// take takes decoded bytes, which occupy length bytes of the stream.
+// take takes decoded bytes. In the stream they occupy length bytes.
 func (r *reader) take(text []byte, length int, t *masking) {
 	from := r.at
 	r.at += int64(length)

@@ -9,10 +9,11 @@ import (
 	"go-crontab/job"
 )
 
-// output keeps the first and the last bytes of a command's output, and counts all bytes. It reads directly into its
-// buffers, which grow by doubling: a silent command costs half a KiB, a loud one at most the limit. What a job keeps
-// beyond that goes to a temporary file. Stamps of 24 bytes come on top: 4,096, or
-// one for each 256 bytes to keep, whichever is more.
+// output keeps the first and the last bytes of a command's output, and counts all bytes. It reads
+// directly into its buffers, which grow by doubling: a silent command costs half a KiB, a loud one
+// at most the limit. If a job keeps more than the limit, the rest goes to a temporary file. In
+// addition there are stamps of 24 bytes each: at most 4,096, or one for each 256 bytes to keep,
+// whichever is more.
 type output struct {
 	head, tail ends
 	bytes      int64          // length of the output, with stars for secrets
@@ -39,7 +40,7 @@ type apart struct {
 // readSize is the size of a read that does not go directly into a buffer.
 const readSize = 4 << 10
 
-// ends holds up to limit bytes: the latest ones once it is full.
+// ends holds up to limit bytes. Once it is full, it holds the latest bytes.
 type ends struct {
 	limit int
 	kept  []byte
@@ -53,8 +54,8 @@ func newOutput(keep int) *output {
 	}
 }
 
-// newCapture returns the output of an attempt. It holds keep bytes in memory, and in a file what the job keeps beyond
-// that.
+// newCapture returns the output of an attempt. It holds keep bytes in memory. If the job keeps
+// more, the rest goes to a file.
 func newCapture(keep int, a *Attempt) *output {
 	o := newOutput(keep)
 	o.most = max(keep, int(a.Output.Keep))
@@ -110,8 +111,8 @@ func (o *output) readHiding(r io.Reader) error {
 	return err
 }
 
-// readOf reads once from one of two streams. A secret is not hidden if a command writes half of it to each stream. The
-// caller holds apart.mu while both streams are being read.
+// readOf reads once from one of two streams. It cannot hide a secret of which a command writes
+// half to each stream. The caller holds apart.mu while both streams are being read.
 func (o *output) readOf(r io.Reader, stderr bool) error {
 	var buffer [readSize]byte
 	n, err := r.Read(buffer[:])
@@ -161,7 +162,8 @@ func (o *output) note(p []byte, stderr bool) {
 
 var newline = []byte{'\n'}
 
-// makeRoom opens the file when the tail is full and the job keeps more than memory holds. It copies the tail there.
+// makeRoom opens the file when the tail is full and the job keeps more than memory holds. It
+// copies the tail to the file.
 func (o *output) makeRoom() {
 	if o.rest != nil || o.restErr != nil || o.most <= o.head.limit+o.tail.limit || !o.tail.full() {
 		return
@@ -186,7 +188,7 @@ func (o *output) fail(err error) {
 	}
 }
 
-// output returns the kept output. Nothing may be read after it.
+// output returns the kept output. Afterwards nothing may be read.
 func (o *output) output() job.Output {
 	if o.hiding != nil {
 		o.take(o.hiding.end(nil), false)
@@ -215,7 +217,7 @@ func (o *output) output() job.Output {
 	return out
 }
 
-// cutReason returns a reason if less is kept than the job wants.
+// cutReason returns a reason if less output is kept than the job wants.
 func (o *output) cutReason() (why job.Reason, cut bool) {
 	if o.restErr == nil {
 		return why, false

@@ -13,8 +13,8 @@ import (
 // Dial connects to host:port.
 type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// NewDial returns a function that connects only to addresses that HTTP jobs may call, for a node's other requests. See
-// HTTPConfig.
+// NewDial returns a function for the connections of a node's other requests. It connects only to
+// addresses that HTTP jobs may call. See HTTPConfig.
 func NewDial(cfg HTTPConfig) (Dial, error) {
 	g, err := newGuard(cfg)
 	if err != nil {

@@ -25,11 +25,11 @@ func (a *Attempt) param(name string) (value string, secret job.Secret, ok bool) 
 	if secret, ok = a.secretParams[name]; ok {
 		return "", secret, true
 	}
-	// A parameter without a value is empty: validation has checked the names.
+	// A parameter without a value is empty. Validation has already checked that the name exists.
 	return a.Params[name], "", true
 }
 
-// fillParams puts the secrets that are values of parameters to the other values.
+// fillParams adds the parameters whose values are secrets to the other values.
 func (a *Attempt) fillParams() error {
 	if a.secretParams == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 
 // Past knows the last successes of jobs.
 type Past interface {
-	// LastSuccess finds for each run the latest earlier due time of its job with a succeeded run; zero: there is no
-	// record of one. It calls found, from any goroutine, for each run that it has an answer for. With an error the
-	// others have none.
+	// LastSuccess finds, for each run, the latest earlier due time of its job with a succeeded
+	// run; zero: there is no record of such a run. It calls found, from any goroutine, for each
+	// run that it has an answer for. After an error, the other runs have no answer.
 	LastSuccess(ctx context.Context, runs []job.Started, found func(i int, due job.Micros)) error
 }
 
@@ -32,8 +32,9 @@ func (p *past) tell(due job.Micros) {
 	})
 }
 
-// lookBack asks for the last successes of the jobs of commands and handlers, all at once and before they are due.
-// Few requests name their last success: those ask on their own.
+// lookBack asks for the last successes of the jobs of commands and handlers, all at once and
+// before they are due. It leaves out requests: few name their last success, and each of these asks
+// by itself.
 func (x *Executing) lookBack(entries []*entry) {
 	if x.Past == nil {
 		return
@@ -54,7 +55,8 @@ func (x *Executing) lookBack(entries []*entry) {
 	}
 }
 
-// askPast asks, and asks again when MySQL does not answer, until no attempt may begin any more.
+// askPast asks, and asks again when MySQL does not answer, until the time to begin is over for all
+// attempts.
 func (x *Executing) askPast(entries []*entry) {
 	until := entries[0].until
 	for _, a := range entries {
@@ -97,8 +99,9 @@ func unanswered(entries []*entry) (left []*entry) {
 	return left
 }
 
-// learnPast sets LastSuccess, if the attempt needs it. It waits while the attempt may begin: a wrong answer could make
-// a command skip data. ok is false if the attempt does not begin, and res is its result.
+// learnPast sets LastSuccess, if the attempt needs it. It waits for the answer while the attempt
+// may begin, because a wrong answer could make a command skip data. If ok is false, the attempt
+// does not begin, and res is its result.
 func (a *Attempt) learnPast(ctx context.Context) (res job.Result, ok bool) {
 	if a.past == nil || a.HTTP != nil && !a.HTTP.NamesLastSuccess() {
 		return job.Result{}, true

@@ -23,7 +23,7 @@ type plan struct {
 	common     *os.File            // the cgroup of all commands of the session; nil: none
 }
 
-// plan turns an attempt's options into a plan for this node, and creates its cgroup.
+// plan turns an attempt's options into a plan for this node, and creates the attempt's cgroup.
 func (s *Shell) plan(ctx context.Context, a Attempt) (*plan, error) {
 	p := &plan{bash: s.cfg.Bash, dir: s.cfg.Dir}
 	o := &a.Options
@@ -92,9 +92,10 @@ func (s *Shell) makeCgroup(a Attempt, limits job.Limits) (*cgroup, error) {
 	return nil, unheld(first, s.noCgroups)
 }
 
-// own gives the pipe to the command's user, so that the command can open its own /dev/stdout. Without CAP_CHOWN the
-// pipe stays the node's, and every user may open it. That is safe, because a pipe has no name: only the user of a
-// process that holds it gets to it through /proc/PID/fd.
+// own gives the pipe to the command's user, so that the command can open its own /dev/stdout.
+// Without CAP_CHOWN the pipe stays the node's, and every user may open it. That is safe, because a
+// pipe has no name: it can be opened only through /proc/PID/fd of a process that holds it, and
+// only by the user of that process.
 func (p *plan) own(f *os.File) {
 	if p.credential == nil {
 		return
@@ -104,7 +105,8 @@ func (p *plan) own(f *os.File) {
 	}
 }
 
-// homeOr returns home if it is a directory with an absolute path, and otherwise the other path.
+// homeOr returns home if home is a directory with an absolute path. If not, it returns the other
+// path.
 func homeOr(home, otherwise string) string {
 	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) {
 		return otherwise

@@ -8,8 +8,9 @@ import (
 	"go-crontab/job"
 )
 
-// rest is the part of a kept output that does not fit in memory. It is in a temporary file without a name, which
-// vanishes with this process. The file holds the rest of the first half, and then the last half as a ring.
+// rest is the part of a kept output that does not fit in memory. It is in a temporary file without
+// a name, so it vanishes with this process. The file holds the rest of the first half, followed by
+// the last half as a ring.
 type rest struct {
 	file *os.File
 
@@ -31,7 +32,8 @@ func (e extent) size() int64 { return max(0, e.to-e.from) }
 // partSize is the size of a stored part, uncompressed.
 const partSize = 256 << 10
 
-// newRest makes the file for an output that keeps most bytes, of which memory holds head and tail.
+// newRest makes the file for an output that keeps `most` bytes. Memory holds head and tail of
+// them.
 func newRest(head, tail, most int) (*rest, error) {
 	f, err := os.CreateTemp("", "go-crontab-output-")
 	if err != nil {
@@ -60,7 +62,8 @@ func (r *rest) write(p []byte) error {
 	return nil
 }
 
-// place returns where the file has the byte at an offset, and the number of bytes that follow there without a break.
+// place returns where the file has the byte at an offset. room is the number of bytes from there
+// on without a break.
 func (r *rest) place(at int64) (place, room int64) {
 	if at < r.middle {
 		return at - r.from, r.middle - at
@@ -94,7 +97,7 @@ func (r *rest) Pieces(yield func(job.Piece) error) error {
 		return err
 	}
 
-	// The line ends of dropped bytes were not counted separately, so count back from the tail.
+	// The line ends of dropped bytes were not counted, so count back from the tail.
 	ends := int64(0)
 	count := func(p job.Piece) error {
 		ends += int64(bytes.Count(p.Data, newline))

@@ -12,14 +12,16 @@ import (
 
 // limited returns bash's arguments for a command with limits for each of its processes.
 //
-// The limits must hold before bash reads the command, and Go runs nothing between fork and exec. So a first bash sets
-// them and execs a second one, which gets the command as its argument: the first one never reads a job's text as code.
-// The alternatives are worse. prlimit from here would come after the command has begun, and needs CAP_SYS_RESOURCE for
-// another user's process. Our own stub would cost the start of a Go program, and the other user may not be allowed to
-// execute that file.
+// The limits must hold before bash reads the command, and Go runs nothing between fork and exec.
+// So a first bash sets the limits and execs a second one, which gets the command as its argument.
+// The first bash never reads a job's text as code. The alternatives are worse. prlimit from here
+// would come after the command has begun, and needs CAP_SYS_RESOURCE for another user's process. A
+// stub of our own would cost the start of a Go program, and the other user may not be allowed to
+// execute its file.
 //
-// The first bash is privileged (-p), so that it ignores BASH_ENV and functions in the job's environment. If it cannot
-// set a limit, it kills itself, because an exit code could be taken for the command's.
+// The first bash is privileged (-p), so it ignores BASH_ENV and functions in the job's
+// environment. If it cannot set a limit, it kills itself. It does not exit with a code, because
+// that could be taken for the command's.
 func limited(l job.Limits, bash, command string) ([]string, error) {
 	var set, posix []string // some units are half as large in POSIX mode, which the environment can set
 	add := func(option string, n int64, halves int64) {
@@ -72,8 +74,9 @@ func limited(l job.Limits, bash, command string) ([]string, error) {
 // cpuGrace is the processor time, in seconds, between a command's SIGXCPU and the kernel's SIGKILL.
 const cpuGrace = 5
 
-// atMost returns the node's own hard limit, or an error if a job wants more. A node that runs as root does not raise
-// its limit either, so a job's possible limits do not depend on the node's user.
+// atMost returns the node's own hard limit, or an error if a job wants more. A node that runs as
+// root does not raise its limit either, so the limits that a job may have do not depend on the
+// node's user.
 func atMost(limit int, name string, want int64, text string) (int64, error) {
 	var own syscall.Rlimit
 	if err := syscall.Getrlimit(limit, &own); err != nil {
@@ -98,8 +101,8 @@ func deref(s *job.Size) job.Size {
 	return *s
 }
 
-// exceeded returns a reason if the command's exit status shows which limit it hit. For a program that bash started,
-// bash exits with 128 plus the signal.
+// exceeded returns a reason if the command's exit status shows that it hit a limit. If a signal
+// ended a program that bash started, bash exits with 128 plus the signal.
 func exceeded(l job.Limits, status syscall.WaitStatus) job.Reason {
 	by := func(sig syscall.Signal) bool {
 		return status.Signaled() && status.Signal() == sig || status.Exited() && status.ExitStatus() == 128+int(sig)

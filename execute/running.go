@@ -46,8 +46,8 @@ func (r *running) all() []*group {
 // KillAll sends sig to the process group of every attempt and returns their number. A group that is being forked gets
 // the signal as soon as it exists. The attempts end Killed with the cause's text as reason.
 //
-// It never blocks, and never follows a SIGTERM with SIGKILL: the caller must call it again for that. Attempts that
-// begin after the call are not signalled, so stop new attempts first.
+// KillAll never blocks. It sends only sig: after a SIGTERM, the caller must call it again for
+// SIGKILL. It does not signal attempts that begin after the call, so stop new attempts first.
 func (s *Shell) KillAll(sig syscall.Signal, cause error) int {
 	if cause == nil {
 		cause = errors.New("the node killed all its runs")

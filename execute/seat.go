@@ -2,14 +2,14 @@ package execute
 
 import "go-crontab/job"
 
-// Guard tells the guard process about each attempt. The guard process outlives this one, and can then kill the
-// attempts' processes.
+// Guard tells the guard process about each attempt. The guard process outlives this process, and
+// can then kill the processes of the attempts.
 type Guard interface {
-	// Alive reports whether the guard process is alive. Nothing may begin without it.
+	// Alive reports whether the guard process is alive. If it is not, nothing may begin.
 	Alive() bool
 
-	// Enter registers an attempt with the guard, or returns nil if that fails. inside means that this process itself
-	// does the work.
+	// Enter registers an attempt with the guard; nil: that failed. inside means that this process
+	// does the work itself.
 	Enter(l job.Launch, inside bool) Seat
 
 	// Lapsed reports whether the guard had to kill commands because the lease had expired.
@@ -25,7 +25,7 @@ type Seat interface {
 	Leave()          // the attempt is over
 }
 
-// NoGuard is the guard of attempts that have none.
+// NoGuard is the guard for attempts without a guard process.
 type NoGuard struct{}
 
 // Alive returns true.

@@ -18,9 +18,10 @@ type Secrets interface {
 	Secret(app string, name job.Secret) ([]byte, error)
 }
 
-// NodeSecrets are the node's own secrets, which its operator grants to apps. A secret is the file APP/NAME in Dir,
-// or, if Grants has the app, the variable GOCRONTAB_SECRET_NAME, with the name in capitals and _ for . and -. Secrets
-// are read for each use, so a changed file takes effect at once. Commands do not inherit the variables.
+// NodeSecrets are the node's own secrets, which its operator grants to apps. A secret is the file
+// APP/NAME in Dir. If Grants has the app, a secret may also be the variable GOCRONTAB_SECRET_NAME,
+// with the name in capitals and _ for . and -. Each use reads the secret again, so a changed file
+// takes effect at once. Commands do not inherit the variables.
 type NodeSecrets struct {
 	Dir    string // "": no files
 	Grants Grants
@@ -35,8 +36,8 @@ const secretEnv = reserved + "SECRET_"
 // maxSecret bounds a secret, in bytes.
 const maxSecret = 64 << 10
 
-// Secret returns a secret without the line break at its end. An empty secret is an error, because anyone could forge
-// its signatures.
+// Secret returns a secret without the line break at its end. An empty secret is an error, because
+// anyone could forge signatures that are made with it.
 func (n NodeSecrets) Secret(app string, name job.Secret) ([]byte, error) {
 	if err := name.Check(); err != nil {
 		return nil, err
@@ -61,7 +62,8 @@ func (n NodeSecrets) Secret(app string, name job.Secret) ([]byte, error) {
 	return value, nil
 }
 
-// missing returns the same error whether or not other apps have such a secret, so that a job cannot find that out.
+// missing returns the error of a missing secret. The error does not show whether other apps have
+// such a secret.
 func missing(app string, name job.Secret) error {
 	var ways []string
 	if isFolder(app) {
@@ -82,7 +84,7 @@ func missing(app string, name job.Secret) error {
 		"store it with go-crontab secret set, or give the node %s", name, app, strings.Join(ways, " or "))
 }
 
-// file reads the app's file, or, if it does not exist, the file of all apps.
+// file reads the file of the app. If that does not exist, it reads the file of all apps.
 func (n NodeSecrets) file(app string, name job.Secret) ([]byte, error) {
 	if n.Dir == "" {
 		return nil, fs.ErrNotExist
@@ -100,7 +102,8 @@ func (n NodeSecrets) file(app string, name job.Secret) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// isFolder reports whether an app's name is safe as a folder name: it must not lead to another place.
+// isFolder reports whether an app's name is safe as a folder name, so that it leads to no other
+// place.
 func isFolder(app string) bool {
 	return app != "" && !strings.HasPrefix(app, ".") && !strings.ContainsAny(app, `/\`+"\x00")
 }
@@ -122,13 +125,13 @@ type Grants map[string][]string
 // grantMarks separate the parts of a grant, and the grants of a list.
 const grantMarks = "=|,"
 
-// grantKey returns a secret's name as in its variable.
+// grantKey returns a secret's name in the form that its variable has.
 func grantKey(name string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }
 
-// ParseGrants reads grants such as SHOP_HOOK=shop|billing and HOOK=*. A grant of a variable that the node does not have
-// is an error.
+// ParseGrants reads grants such as SHOP_HOOK=shop|billing and HOOK=*. If the node does not have
+// the variable of a grant, that is an error.
 func ParseGrants(texts []string) (Grants, error) {
 	grants := Grants{}
 	for _, text := range texts {

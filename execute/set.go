@@ -9,8 +9,8 @@ import (
 	"go-crontab/job"
 )
 
-// Set holds the attempts of an Executing. It is made before the recorder, which removes the attempts whose ends are
-// written, and before the Executing, which needs the recorder.
+// Set holds the attempts of an Executing. The Set is made first: the recorder needs it, to remove
+// attempts whose ends are written, and the Executing needs the recorder.
 type Set struct {
 	slots       int
 	wakeStarter loop.Wake // a slot became free
@@ -83,9 +83,9 @@ func (x *Set) leave() {
 	}
 }
 
-// mostOver is the number of unwritten outcomes that occupy no slot; each further one occupies a slot. If all of them
-// did, short attempts would always wait for MySQL to write earlier outcomes. The limit bounds memory, because an
-// outcome carries its output.
+// mostOver is the number of unwritten outcomes that occupy no slot. Each further one occupies a
+// slot. If every unwritten outcome occupied a slot, short attempts would always wait for MySQL.
+// The limit bounds memory, because an outcome carries its output.
 const mostOver = 512
 
 // call returns 1 for an HTTP request, 0 for a command or a handler.
@@ -106,11 +106,11 @@ func (x *Set) Taken() int {
 		max(0, x.over-mostOver)
 }
 
-// Free returns the number of free slots: that many more attempts of any kind fit.
+// Free returns the number of free slots. The set has room for so many more attempts of any kind.
 func (x *Set) Free() int { return x.slots - x.Taken() }
 
-// Wait returns nil once no attempt is under way, although outcomes may still be unwritten. If ctx ends first, it
-// returns an error.
+// Wait returns nil once no attempt is under way. Outcomes may still be unwritten. If ctx ends
+// first, Wait returns an error.
 func (x *Set) Wait(ctx context.Context) error {
 	x.mu.Lock()
 	if x.busy == 0 {

@@ -63,8 +63,8 @@ var (
 	errStopped = errors.New("it was stopped before it started")
 )
 
-// NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash is not an error here:
-// each attempt fails until bash is installed.
+// NewShell checks cfg and marks this process's descriptors above 2 close-on-exec. A missing bash
+// is not an error here. Until bash is installed, each attempt fails.
 func NewShell(cfg Config) (*Shell, error) {
 	s, err := newShell(cfg)
 	if err != nil {
@@ -136,8 +136,8 @@ func newShell(cfg Config) (*Shell, error) {
 	return s, nil
 }
 
-// Execute runs the attempt's command and returns when its process group is empty. The umask is the daemon's: a
-// process has one for all its threads.
+// Execute runs the attempt's command and returns when its process group is empty. The command has
+// the umask of the daemon, because a process has one umask for all its threads.
 //
 //   - Succeeded: bash exited with 0, or with a status that the job accepts.
 //   - Skipped: bash exited with a status by which the job says that there was nothing to do.
@@ -173,8 +173,8 @@ func (s *Shell) Execute(ctx context.Context, a Attempt) job.Result {
 	return c.result(status, reapErr)
 }
 
-// start plans and forks the command. It runs at the due instant, so it must be fast. Only the fork, the lookup of
-// another user and the check of a folder may be slow.
+// start plans and forks the command. It runs at the due instant, so it must be fast. Only three
+// steps may be slow: the fork, the lookup of another user, and the check of a folder.
 func (s *Shell) start(ctx context.Context, g *group, a Attempt) (*command, error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
 	if !shared {
-		defer stdin.Close() // otherwise the writer would not notice that the command stopped reading
+		defer stdin.Close() // if we kept it open, the writer would not notice that the command stopped reading
 	}
 
 	r, w, err := os.Pipe()
@@ -237,7 +237,8 @@ func (s *Shell) begin(ctx context.Context, g *group, a Attempt, p *plan) (_ *com
 	return c, nil
 }
 
-// forkInTime waits for its turn and forks bash. If the attempt may no longer begin by then, it forks nothing.
+// forkInTime waits for its turn and forks bash. If the attempt may no longer begin when its turn
+// comes, forkInTime forks nothing.
 func (s *Shell) forkInTime(
 	ctx context.Context, p *plan, attr *syscall.ProcAttr, a Attempt,
 ) (pid int, exit *os.File, err error) {
@@ -269,7 +270,8 @@ func (s *Shell) forkInTime(
 		return 0, nil, err
 	}
 
-	// If we die before Forked, the command runs and its group is unknown: the guard finds it by its GOCRONTAB_SEAT.
+	// If we die before Forked, the command runs in a group that the guard does not know. The guard
+	// finds the command by its GOCRONTAB_SEAT.
 	failpoint.Here("behind", "fork")
 	a.Seat.Forked(pid)
 	failpoint.Here("behind", "seat")
@@ -287,8 +289,9 @@ func (s *Shell) forkPlan(p *plan, attr *syscall.ProcAttr, in *os.File) (pid int,
 	return pid, exit, err
 }
 
-// await receives from c. It returns errLate when the attempt may no longer begin, and errStopped when the attempt
-// itself was killed. So one hanging attempt cannot hold up another for longer.
+// await receives from c. It returns errLate when the attempt may no longer begin, and errStopped
+// when the attempt itself was killed. So another attempt that hangs cannot hold up this one for
+// longer.
 func (a *Attempt) await(ctx context.Context, c <-chan struct{}, by time.Time) error {
 	var late <-chan time.Time
 	if !by.IsZero() {
@@ -356,7 +359,8 @@ func (s *Shell) explain(err error, a Attempt, p *plan) error {
 	return fmt.Errorf("start %s in %s%s: %w", s.cfg.Bash, p.dir, as, err)
 }
 
-// input returns a command's standard input. If it is not shared, the caller closes it after the fork.
+// input returns a command's standard input. If shared is false, the caller closes it after the
+// fork.
 func (c *command) input(p *plan, null *os.File) (f *os.File, shared bool, err error) {
 	if c.Options.Stdin == "" {
 		return null, true, nil

@@ -6,8 +6,9 @@ import (
 	"go-crontab/job"
 )
 
-// stamper notes when the bytes of an output arrived, and from which stream. Bytes of the same stream get no stamp of
-// their own if they arrive within stampEvery of the start or of the last stamp. So most outputs have no stamps.
+// stamper notes when the bytes of an output arrived, and from which stream. Bytes get no stamp if
+// they arrive within stampEvery of the start or of the last stamp and come from the same stream.
+// So most outputs have no stamps.
 type stamper struct {
 	began  time.Time
 	apart  bool
@@ -20,7 +21,8 @@ type stamper struct {
 
 const (
 	stampEvery = 100 * time.Millisecond
-	// An output has at most stampsLeast stamps, or, if that is more, one for each stampBytes bytes to keep.
+	// An output has at most stampsLeast stamps, or one for each stampBytes bytes to keep,
+	// whichever is more.
 	stampsLeast = 4096
 	stampBytes  = 256
 )
@@ -39,8 +41,9 @@ func (s *stamper) note(o *output, stderr bool) {
 	}
 }
 
-// thin drops stamps until few enough are left. First it drops stamps of dropped bytes, which are between from and to,
-// then stamps that come soon after another one of the same stream, then the older half.
+// thin drops stamps until few enough are left. First it drops stamps of dropped bytes, which are
+// between from and to. Then it drops stamps that come soon after another stamp of the same stream,
+// and then the older half.
 func (s *stamper) thin(from, to int64, enough int) {
 	kept := s.list[:0]
 	for i, k := range s.list {

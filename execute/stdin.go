@@ -2,8 +2,8 @@ package execute
 
 import "os"
 
-// feed returns the reading end of a pipe, into which a goroutine writes text. done ends the writing, because the
-// command may never read the text.
+// feed returns the reading end of a pipe. A goroutine writes text into the pipe. The command may
+// never read the text, so done ends the writing.
 func feed(text string) (r *os.File, done func(), err error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 
 // Stored reads the cluster's secrets.
 type Stored interface {
-	// Values returns the named secrets that exist and that jobs of the app may use. It returns when ctx ends. If an
-	// error has a Temporary method that returns true, the database failed, and may soon work again.
+	// Values returns the named secrets that exist and that jobs of the app may use. It returns at
+	// the latest when ctx ends. If an error has a Temporary method that returns true, the database
+	// failed, but may work again soon.
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
 
@@ -22,7 +23,7 @@ type known struct {
 	masker *masker // nil: nothing to hide
 }
 
-// String returns stars, so that no secret is ever printed.
+// String returns stars, so that a print never shows a secret.
 func (*known) String() string { return stars }
 
 // GoString returns stars.
@@ -96,7 +97,8 @@ func (k *Kinds) withSecrets(ctx context.Context, e Executor, a Attempt, uses []j
 // secretPause is the interval between tries to read secrets while the database is unreachable.
 const secretPause = 50 * time.Millisecond
 
-// values reads secrets, and retries while the attempt may begin: an unreachable database does not fail the attempt.
+// values reads secrets. It retries while the attempt may begin, so that an unreachable database
+// does not fail the attempt.
 func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map[job.Secret]string, error) {
 	if k.Stored == nil {
 		return nil, nil
@@ -128,7 +130,8 @@ func (k *Kinds) values(ctx context.Context, a *Attempt, names []job.Secret) (map
 	}
 }
 
-// secret returns a secret for an attempt's signature or key: the cluster's if it has one, otherwise the node's own.
+// secret returns a secret for an attempt's signature or key: the cluster's secret if there is one,
+// or else the node's own.
 func (h *HTTP) secret(a *Attempt, name job.Secret) ([]byte, error) {
 	if value, err := a.known.value(name); err == nil {
 		return []byte(value), nil

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Unlimited returns the reasons why this node cannot enforce limits that need a cgroup; nil when it can enforce all.
+// Unlimited returns the reasons why this node cannot enforce limits that need a cgroup; nil: it
+// can enforce all.
 func (s *Shell) Unlimited() error {
 	if s.cgroups == nil {
 		return s.noCgroups

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Exclusion is the mutex of a process around its MySQL transactions. A whole node shares one.
-// Waiting for it ends with the context: another change may hold it while MySQL is away, and the
-// node must still be able to stop.
+// Exclusion is the mutex of a process around its MySQL transactions. A whole node shares one
+// Exclusion. Another change may hold it while MySQL is away, and the node must still be able to
+// stop. So a wait for it ends with the context.
 type Exclusion struct {
 	db      *sql.DB
 	log     *slog.Logger
@@ -50,15 +50,15 @@ type Change struct {
 	Name string
 	// Locks are the lock rows to take first.
 	Locks []sql.LockID
-	// Rows changes the rows. It may run several times; the last time counts.
+	// Rows changes the rows. It may run several times. Only its last run counts.
 	Rows func(tx *sql.Tx) error
 	// Settle runs if the commit of Rows is unknown. It finds out, by locking reads, which effects
-	// of Rows were written, and stores that for Sets. It may run several times; the last time
-	// counts.
+	// of Rows were written, and stores the answer for Sets. It may run several times. Only its
+	// last run counts.
 	//
 	// On a multi-writer cluster, a locking read on one server does not wait for a commit on
-	// another. So unless a late commit does no harm, Settle writes a row that Rows has written:
-	// then the server refuses the later of the two commits.
+	// another server. So Settle also writes a row that Rows has written: then the cluster refuses
+	// the later of the two commits. If a late commit does no harm, Settle need not do so.
 	Settle func(tx *sql.Tx) error
 	// Sets updates the sets in memory to match the rows. It runs at most once, and only when the
 	// rows are known.
@@ -68,7 +68,7 @@ type Change struct {
 // settlePause is the pause before a settling read is tried again.
 const settlePause = 100 * time.Millisecond
 
-// Do makes a change. An error means that no row was changed and Sets did not run, with one
+// Do makes a change. After an error, no row was changed and Sets did not run. There is one
 // exception: if ctx ends before an unknown commit is settled, the rows may have changed. Then the
 // session is over, its sets are about to be dropped, and its rows are found by their owner.
 func (e *Exclusion) Do(ctx context.Context, c Change) error {
@@ -80,8 +80,8 @@ func (e *Exclusion) Alone(ctx context.Context, c Change) error {
 	return e.hold(ctx, alone, c)
 }
 
-// Quiet returns once every change in progress is over, including its Sets, or with an error if ctx
-// ends first.
+// Quiet returns once every change in progress is over, including its Sets. If ctx ends first,
+// Quiet returns an error.
 func (e *Exclusion) Quiet(ctx context.Context) error {
 	if err := e.sem.Acquire(ctx, alone); err != nil {
 		return context.Cause(ctx)
@@ -120,7 +120,7 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 		}
 	}
 
-	// If we die here, the rows are written and no set knows them. They are found by their owner,
+	// If we die here, the rows are written but no set has them. The rows are found by their owner,
 	// whose session has ended with us.
 	failpoint.Here("before the sets of", c.Name)
 	c.Sets()
@@ -128,8 +128,8 @@ func (e *Exclusion) do(ctx context.Context, c Change) error {
 	return nil
 }
 
-// settle repeats Settle until its own commit is known to be applied. Only then is it sure that a
-// late commit of Rows is refused.
+// settle repeats Settle until its own commit is known to be applied. Only then is a late commit of
+// Rows certainly refused.
 func (e *Exclusion) settle(ctx context.Context, c Change) error {
 	for {
 		err := e.db.Tx(ctx, c.Settle)

@@ -9,7 +9,7 @@ import (
 )
 
 // newOutside makes the sender of alert messages. The sender may call the same addresses as HTTP
-// jobs, signs like them, and can read the cluster's secrets.
+// jobs, signs in the same way, and can read the cluster's secrets.
 func newOutside(cfg *Config, secrets *secret.Reader) (*alert.Outside, error) {
 	dial, err := execute.NewDial(execute.HTTPConfig{Allow: cfg.HTTPAllow})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The guard of a dead node calls bury. So bury must need nothing from the program that embeds the
-// node.
+// The guard of a dead node calls bury. The guard never reaches main, so bury must need nothing
+// from the program that embeds the node.
 func init() { guard.OnBury(bury) }
 
 // bury ends the session of a dead node.

@@ -24,8 +24,8 @@ import (
 // Config configures a node. Zero fields get their defaults.
 type Config struct {
 	DSN string // in the format of github.com/go-sql-driver/mysql; names a migrated schema
-	// Name is unique in the cluster: a node does not join while another one with its name is alive.
-	// Default: the host name.
+	// Name is unique in the cluster: a node does not join while another node with the same name is
+	// alive. Default: the host name.
 	Name    string
 	Address string // where its API is reachable, for people
 	Version string
@@ -37,8 +37,8 @@ type Config struct {
 	Notes func(context.Context) []sql.NodeNote
 
 	Expiry time.Duration // see session.NewTimings; the same on all nodes
-	// Slots bounds the attempts at a time; an HTTP request takes a sixteenth of a slot. Default: 64
-	// per processor.
+	// Slots bounds the attempts that execute at once. An HTTP request takes a sixteenth of a slot.
+	// Default: 64 per processor.
 	Slots        int
 	LookAhead    time.Duration     // how long before its due time a run is claimed at most; default 10 s
 	Cap          int               // bound on the prepared runs; default 100,000
@@ -46,12 +46,12 @@ type Config struct {
 	Labels       map[string]string // for the selectors of jobs, in addition to node, os and arch
 	HandlersOnly bool              // the node takes only jobs for its handlers: no commands and no HTTP jobs
 
-	// NoGuard turns off the helper process that watches over this one (only Linux has one). Without
-	// the guard, commands live on if this process is killed, crashes, or is stopped for longer than
-	// its lease. Their runs still end lost, and later runs may start on other nodes while these
-	// commands live on. Also, peers take over only when the session expires, instead of within two seconds.
-	// Set NoGuard for a program that is stopped in a debugger while a handler runs: the guard would
-	// kill the program when the lease is over.
+	// NoGuard turns off the helper process that watches over this one (only Linux has one).
+	// Without the guard, commands live on if this process is killed, crashes, or is stopped for
+	// longer than its lease. Their runs still end lost, and later runs may start on other nodes
+	// while these commands live on. Also, peers take over only when the session expires, and not
+	// within two seconds. Set NoGuard for a program that is stopped in a debugger while a handler
+	// runs. With a guard, the guard would kill the program when the lease is over.
 	NoGuard bool
 
 	// AuditKept is the age at which audit lines are removed; default 400 days, negative: never.
@@ -63,8 +63,8 @@ type Config struct {
 	// file with this path, one line of JSON each; "": no copy. Its position is kept in SpoolDir.
 	AuditLog string
 
-	// MetricsJobs bounds the jobs with metrics of their own. A job asks for them with the label
-	// metrics. Default 100, negative: none.
+	// MetricsJobs bounds the jobs with metrics of their own. A job gets its own metrics by the
+	// label metrics. Default 100; negative: none.
 	MetricsJobs int
 
 	// Archive is a bash command that receives records as lines of JSON before they are removed; "":
@@ -74,26 +74,27 @@ type Config struct {
 	// minutes.
 	ArchiveTimeout time.Duration
 
-	// SpoolDir is a folder for outcomes that cannot be written because MySQL is unreachable at a
-	// stop. Nodes must not share it. "": such outcomes are lost.
+	// SpoolDir is a folder for outcomes that cannot be written because MySQL is unreachable when
+	// the node stops. Nodes must not share it. If it is "", such outcomes are lost.
 	SpoolDir string
 
-	// RunAs is the user of commands whose job names none, see execute.Config; "": the node's own
-	// user.
+	// RunAs is the user for commands of jobs that name no user, see execute.Config; "": the node's
+	// own user.
 	RunAs string
-	// RunAsAllow are the users that jobs may name. If empty: RunAs; and without RunAs any user that
-	// this process may become.
+	// RunAsAllow are the users that jobs may name. If it is empty, jobs may name only RunAs. If
+	// RunAs is also empty, they may name any user that this process may become.
 	RunAsAllow []string
 	NewPrivs   bool // commands may gain rights through setuid programs and file capabilities
 
-	// Cgroup is the folder of a cgroup v2 for commands with limits; "": this process's, if it was
-	// delegated.
+	// Cgroup is the folder of a cgroup v2 for commands with limits; "": the cgroup of this
+	// process, if it was delegated.
 	Cgroup string
 
 	// HTTPAllow lists what HTTP jobs may call in addition to public addresses, see
 	// execute.HTTPConfig.
 	HTTPAllow []string
-	// SecretsDir holds the node's own secrets, with a folder per app; "": only in the environment.
+	// SecretsDir holds the node's own secrets, with a folder for each app; "": secrets are only in
+	// the environment.
 	SecretsDir string
 	SecretKeys *secret.Ring // opens the cluster's secrets; nil: jobs that name one fail here
 	// SecretGrants allow apps to use the node's own secrets in the environment, as NAME=APP|APP.
@@ -204,7 +205,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("prepared cap: %d, want 1 or more", c.Cap)
 	case c.Grace < 0:
 		return fmt.Errorf("drain grace: %s, want 0 or more", c.Grace)
-	// The cluster stores whole milliseconds, so the node would not recognize its own setting.
+	// The cluster stores whole milliseconds, so a node with fractions would not recognize its own
+	// setting.
 	case c.Expiry%time.Millisecond != 0:
 		return fmt.Errorf("session expiry: %s, want whole milliseconds", c.Expiry)
 	case c.LookAhead < time.Second || c.LookAhead > 15*time.Second:
@@ -214,8 +216,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// CheckConfig reports all that is wrong with a configuration. Unlike New, it opens nothing and changes
-// nothing: neither the database nor the spool, the audit log or the cgroup.
+// CheckConfig reports everything that is wrong with a configuration. Unlike New, it opens and
+// changes nothing: no database, spool, audit log or cgroup.
 func CheckConfig(cfg Config) error {
 	wrong := cfg.defaults()
 	_, expiry := session.NewTimings(cmp.Or(cfg.Expiry, session.DefaultExpiry))
@@ -228,8 +230,8 @@ func CheckConfig(cfg Config) error {
 	return errors.Join(wrong, expiry, users, targets, grants)
 }
 
-// LoadSecretKeys reads the cluster's secret keys from a file, for Config.SecretKeys. The file is the
-// one that serve takes as --secret-key-file.
+// LoadSecretKeys reads the cluster's secret keys from a file, for Config.SecretKeys. It is the
+// file that serve gets as --secret-key-file.
 func LoadSecretKeys(file string) (*secret.Ring, error) {
 	keys, _, err := secret.Load(file)
 	return keys, err

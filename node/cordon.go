@@ -13,7 +13,7 @@ import (
 	"go-crontab/session"
 )
 
-// taker is the session as seen by the stages that take work. While its node is cordoned or has no
+// taker is the session as the stages see it that take work. While its node is cordoned or has no
 // guard, nothing may be claimed or started.
 type taker struct {
 	*session.Session
@@ -34,8 +34,8 @@ type cordon struct {
 	log      *slog.Logger
 }
 
-// Obey releases the prepared runs, and publishes the obedience once none is left. It is called at
-// each look while the node is cordoned. By then no claim or start begins any more, and GiveBack
+// Obey releases the prepared runs. When none is left, it publishes that the node obeys. It is
+// called at each look while the node is cordoned. By then no claim or start begins, and GiveBack
 // waits for claims and starts in progress.
 func (c cordon) Obey() {
 	if c.session.ObeysCordon() && c.prepared.Len() == 0 {

@@ -1,5 +1,5 @@
-// Package node wires the stages of a run's trip in order and runs them. A node is one process of a
-// cluster, or a part of a Go program that embeds it.
+// Package node makes the stages of a run in order, connects and runs them. A node is one process
+// of a cluster, or a part of a Go program that embeds it.
 //
 // A [Node] lives from Run to its return. In that time it may have several sessions. A session is
 // lost when its lease lapses or a peer buries it. Then its commands are killed, its runs are

@@ -17,10 +17,10 @@ import (
 // Attempt describes an attempt to its handler.
 type Attempt = execute.Attempt
 
-// Handler is a Go function that does the work of a job. The run fails if the function returns an
-// error or panics; the stack of a panic becomes the run's output. The function must return soon
-// after ctx ends, because of a timeout, a kill or a lost lease. It cannot be killed, and its run is
-// executing until it returns.
+// Handler is a Go function that does the work of a job. If the function returns an error or
+// panics, the run fails. The stack of a panic becomes the run's output. ctx ends at a timeout, a
+// kill or a lost lease, and the function must return soon afterwards. It cannot be killed: its run
+// is executing until it returns.
 type Handler = execute.Handler
 
 // Errors of changes for callers to check, in addition to job.Problems, job.ErrChanged and
@@ -55,8 +55,8 @@ func (n *Node) Handle(key string, f Handler) {
 	n.cfg.Handlers.Register(key, f)
 }
 
-// JSON makes a handler of a function with a decoded payload. The run fails if its payload is not
-// JSON of that type.
+// JSON makes a handler of a function whose payload is decoded. If the payload of a run is not JSON
+// of that type, the run fails.
 func JSON[T any](f func(ctx context.Context, payload T, a Attempt) error) Handler {
 	return func(ctx context.Context, a Attempt) error {
 		var v T
@@ -81,8 +81,8 @@ func (n *Node) Ready() error {
 	return l.notReady()
 }
 
-// notJoined returns the reason why the node has no session. Probes show it without a token, so it must
-// not contain the address of MySQL.
+// notJoined returns the reason why the node has no session. The reason must not contain the
+// address of MySQL, because probes show it without a token.
 func (n *Node) notJoined() error {
 	var cert *tls.CertificateVerificationError
 	switch why := n.waitsFor.Load(); {
@@ -102,7 +102,8 @@ func (n *Node) notJoined() error {
 // readyLook is the pause between checks for a session.
 const readyLook = 20 * time.Millisecond
 
-// AwaitReady returns once the node has a session, or with an error when ctx or the node has ended.
+// AwaitReady returns once the node has a session. If ctx or the node ends first, it returns an
+// error.
 func (n *Node) AwaitReady(ctx context.Context) error {
 	_, err := n.awaitEditor(ctx)
 	return err

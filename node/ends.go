@@ -12,8 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// track adds a recorder to the node's recorders. Its ends are counted, and spooled if they cannot
-// be written before the node stops.
+// track adds a recorder to the node's recorders. The node counts the recorder's ends. If it stops
+// before they can be written, it spools them.
 func (n *Node) track(r *result.Recorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,8 +51,8 @@ func (n *Node) unwrittenFor() (longest time.Duration) {
 	return longest
 }
 
-// logEnd logs the end of a run that failed, timed out or was lost. Nobody waits for a run of the
-// schedule, so without this line the log would not show that it failed.
+// logEnd logs the end of a run that failed, timed out or was lost. Nobody waits for a scheduled
+// run, so only this line shows its failure in the log.
 func (n *Node) logEnd(spec *job.Spec, r *job.Run, again job.Micros) {
 	switch r.Outcome {
 	case job.Failed, job.TimedOut:
@@ -73,8 +73,8 @@ func (n *Node) logEnd(spec *job.Spec, r *job.Run, again job.Micros) {
 	n.log.Warn("run failed", line...)
 }
 
-// endedSession is the current session with the number of an ended one. It writes the spooled ends
-// of that session.
+// endedSession is the current session, except for its number: that is the number of an ended
+// session. It writes the spooled ends of the ended session.
 type endedSession struct {
 	*session.Session
 	number trip.Owner
@@ -87,9 +87,9 @@ type noSet struct{}
 
 func (noSet) Written([]job.Launch) {}
 
-// replay writes the ends that an earlier process has spooled. It removes the file after the last
-// one is written. If we die before that, the next process reads the file again, and finds that the
-// rows have ended.
+// replay writes the ends that an earlier process has spooled. When all are written, it removes the
+// file. If we die earlier, the next process reads the file again, and finds that the runs have
+// ended.
 func (n *Node) replay(ctx context.Context, s *session.Session) {
 	if n.spool == nil {
 		return
@@ -134,15 +134,15 @@ func (n *Node) replay(ctx context.Context, s *session.Session) {
 	}
 
 	if left > 0 {
-		return // the node stops, and spools the rest again
+		return // the node stops, and spools the remaining ends again
 	}
 	if err := n.spool.Clear(); err != nil {
 		n.log.Warn("cannot remove the spool after writing its results to MySQL", "error", err)
 	}
 }
 
-// closeParts waits until the large outputs of ended runs are written. The ends themselves are
-// written by then, or cannot be written now.
+// closeParts waits until the large outputs of ended runs are written. By then the ends themselves
+// are written, or cannot be written now.
 func (n *Node) closeParts(hard context.Context) {
 	ctx, cancel := context.WithTimeout(hard, trip.PartGrace)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 // newExecutor makes the executor, with one part per kind of job. stored are the cluster's secrets.
 func newExecutor(cfg *Config, stored execute.Stored) (execute.Executor, error) {
 	if cfg.HandlersOnly {
-		// A command may still be placed here, by a selector that names the label of a handler.
-		// Without an executor it cannot run.
+		// A selector that names the label of a handler may still place a command here. Without an
+		// executor, the command cannot run.
 		return &execute.Kinds{Handler: cfg.Handlers}, nil
 	}
 

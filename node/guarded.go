@@ -34,8 +34,8 @@ func guardOf(g *guard.Guard) execute.Guard {
 	return guarded{g}
 }
 
-// newGuard makes the guard of the next session, or returns nil if the session has none. While no
-// guard is alive, claims and starts wait; the guard wakes them once it is.
+// newGuard makes the guard of the next session; nil: the session has no guard. While no guard is
+// alive, claims and starts wait. A new guard wakes them.
 func (n *Node) newGuard(wake wakes) (*guard.Guard, error) {
 	if n.cfg.NoGuard || !guard.Supported {
 		return nil, nil
@@ -60,7 +60,7 @@ func (n *Node) newGuard(wake wakes) (*guard.Guard, error) {
 	})
 }
 
-// warnUnguarded logs once that there is no guard, and what follows from that.
+// warnUnguarded logs once that there is no guard, and the consequences.
 func (n *Node) warnUnguarded() {
 	switch {
 	case n.cfg.NoGuard:

@@ -14,8 +14,8 @@ import (
 )
 
 // Jobs changes and lists the jobs of the cluster from code. Changes wait until the node has a
-// session; use a context with a deadline to bound the wait. The audit attributes them to the
-// context's actor (job.WithActor), or without one to the node.
+// session; use a context with a deadline to bound the wait. In the audit, changes are made by the
+// context's actor (job.WithActor), or by the node if there is none.
 type Jobs struct{ n *Node }
 
 // Jobs returns access to the cluster's jobs.
@@ -57,9 +57,9 @@ func (j Jobs) change(
 	return row.Job, err
 }
 
-// Ensure adds the job that spec describes, or changes the existing job of that name to match spec.
-// A program can call it at its start, on all its nodes at once. It does not touch a job that
-// already matches, and never pauses or resumes a job.
+// Ensure adds the job that spec describes. If a job of that name exists, Ensure changes it to
+// match spec. A program can call Ensure at its start, on all its nodes at once. It does not touch
+// a job that already matches, and never pauses or resumes a job.
 func (j Jobs) Ensure(ctx context.Context, spec job.Spec) (out job.Job, err error) {
 	if err := j.n.AwaitReady(ctx); err != nil {
 		return out, err
@@ -105,8 +105,8 @@ func isSame(old, spec job.Spec, now time.Time) bool {
 	return err1 == nil && err2 == nil && a == b
 }
 
-// keepStart returns spec with the first due time of the old definition, if spec names none. The
-// creation of the job has set that time.
+// keepStart returns spec with the start of the old definition, if spec has none. That start was
+// set when the job was created.
 func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	if spec.Start == nil && (spec.Every != 0 && spec.Every == old.Every ||
 		spec.Every == 0 && spec.MaxFires != 0 && spec.MaxFires == old.MaxFires) {
@@ -115,8 +115,8 @@ func keepStart(spec job.Spec, old *job.Spec) job.Spec {
 	return spec
 }
 
-// Update replaces the definition of a job if its change count (job.Job.Changes) is still changes;
-// zero skips that check. job.ErrChanged means that a concurrent change was faster.
+// Update replaces the definition of a job. The job's change count (job.Job.Changes) must still be
+// changes; zero skips that check. job.ErrChanged means that another change was faster.
 func (j Jobs) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (out job.Job, err error) {
 	return j.change(ctx, func(ctx context.Context, e *edit.Editor) (edit.Done, error) {
 		return e.Update(ctx, id, changes, spec)
@@ -197,8 +197,8 @@ type JobQuery struct {
 // listPage is the number of jobs that List reads at a time.
 const listPage = 200
 
-// List yields jobs in the order of ids, or of the matching parts of names if the query has a name.
-// An error ends the list, and is yielded last.
+// List yields jobs in the order of ids. If the query has a name, the order is that of the matching
+// parts of names. An error ends the list, and is yielded last.
 func (j Jobs) List(ctx context.Context, q JobQuery) iter.Seq2[job.Job, error] {
 	return func(yield func(job.Job, error) bool) {
 		f := read.JobFilter{

@@ -65,7 +65,7 @@ type life struct {
 	over         chan struct{} // closed when kill need not send SIGKILL any more
 }
 
-// newLife wires the stages in the order of the trip.
+// newLife makes and connects the stages, in the order in which a run passes them.
 func (n *Node) newLife(s *session.Session, g *guard.Guard, wake wakes) *life {
 	l := &life{n: n, session: s, guard: g, wake: wake, over: make(chan struct{})}
 	commands, stop := context.WithCancelCause(context.Background())
@@ -256,7 +256,7 @@ func (l *life) newChores() {
 	})
 }
 
-// attempts records what becomes of the attempts of a session.
+// attempts records the results of the attempts of a session.
 type attempts struct {
 	n        *Node
 	recorder *result.Recorder
@@ -298,11 +298,11 @@ func (a attempts) Ended(s job.Started, r job.Run, again job.Micros) {
 	n.logEnd(s.Spec, &r, again) // after Put: the handler of the log may belong to an embedding program, and block
 }
 
-// stuckAfter is how late the earliest prepared run must be, while a slot is free, for the node not
-// to count as ready any more.
+// stuckAfter is how late the earliest prepared run may be while a slot is free. If it is later,
+// the node no longer counts as ready.
 const stuckAfter = 5 * time.Second
 
-// advances reports whether runs are being started. A fresh lease does not prove that.
+// advances reports whether runs are being started. A node with a fresh lease may still start none.
 func (l *life) advances() bool {
 	return l.prepared.Overdue(l.session.Now()) < stuckAfter || l.executing.Free() <= 0
 }
@@ -324,7 +324,7 @@ func (l *life) notReady() error {
 	return nil
 }
 
-// vitals is what the heartbeat of a session sees of its node.
+// vitals are the facts about a node that the heartbeat of its session reads.
 type vitals struct{ l *life }
 
 // Load returns the numbers of the session's runs.
@@ -340,9 +340,8 @@ func (v vitals) Renewed(sent time.Duration) {
 	}
 }
 
-// run runs the session until it is lost or ctx asks for a drain. When run returns, no loop of the
-// session is alive, and no command either. Only a drain gives up commands that survive even
-// SIGKILL.
+// run runs the session until it is lost or ctx asks for a drain. When run returns, no loop and no
+// command of the session is alive. Only a drain gives up on commands that survive even SIGKILL.
 func (l *life) run(ctx, hard context.Context) {
 	guarding, unguard := context.WithCancel(context.Background())
 	var guards sync.WaitGroup
@@ -358,8 +357,8 @@ func (l *life) run(ctx, hard context.Context) {
 		defer close(killed)
 		failpoint.Here("before", "lose session")
 		l.guardLost()
-		// If we die from here on, the guard has been informed. It kills the commands, and buries
-		// the session unless a peer has.
+		// If we die from here on, the guard has been informed. It kills the commands. It also
+		// buries the session, unless a peer has already done so.
 		failpoint.Here("behind", "lose session")
 		l.kill(l.session.Timings.Grace, context.Cause(lost))
 	})
@@ -397,8 +396,8 @@ func (l *life) run(ctx, hard context.Context) {
 	l.session.Lose(ErrStopped)
 }
 
-// logLost logs the loss of the session. After a restore it shortens the cause: Run returns the
-// whole text, which is long.
+// logLost logs the loss of the session. After a restore it shortens the cause, which is long. Run
+// returns the whole cause.
 func (l *life) logLost(cause error) {
 	why := cause.Error()
 	if errors.Is(cause, sql.ErrRefuseJoin) {
@@ -426,8 +425,8 @@ func (l *life) begin(alive, work context.Context) (living, working, chores *sync
 	return living, working, chores
 }
 
-// drain ends the session of a node that stops. Nothing is claimed or started any more, and prepared
-// runs are released at once.
+// drain ends the session of a node that stops. By now nothing is claimed or started any more.
+// drain releases prepared runs at once.
 func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 	bounded, cancel := context.WithTimeout(l.session.Context(), l.session.Timings.SQL.Read)
 	if err := l.starter.GiveBack(bounded); err != nil {
@@ -446,7 +445,7 @@ func (l *life) drain(hard context.Context, chores *sync.WaitGroup) {
 }
 
 // endLost ends a lost session once its commands are dead. Its ends are written and its rows
-// released later, while the next session works (see retire).
+// released later, while the next session already works (see retire).
 func (l *life) endLost(killed chan struct{}) {
 	l.awaitCommands()
 	close(l.over)
@@ -458,7 +457,7 @@ func (l *life) endLost(killed chan struct{}) {
 	failpoint.Here("behind", "lost session")
 }
 
-// kill asks the commands to stop, and kills them after the grace.
+// kill asks the commands to stop. After the grace it kills them.
 func (l *life) kill(grace time.Duration, cause error) {
 	l.stopCommands(cause)
 	select {
@@ -473,8 +472,8 @@ func (l *life) kill(grace time.Duration, cause error) {
 }
 
 // awaitCommands waits until the killed commands are dead. A command that is stuck in the kernel
-// survives even SIGKILL. While there is one, the node does not rejoin: another run of its job could
-// start during it.
+// survives even SIGKILL. While such a command lives, the node does not rejoin, because another run
+// of the same job could start.
 func (l *life) awaitCommands() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -487,7 +486,7 @@ func (l *life) awaitCommands() {
 	}
 }
 
-// drainCommands waits for the commands up to the grace, then kills them.
+// drainCommands waits for the commands, for at most the grace. Then it kills them.
 func (l *life) drainCommands(hard context.Context) {
 	grace, cancel := context.WithTimeout(l.session.Context(), l.n.cfg.Grace)
 	defer cancel()
@@ -513,8 +512,8 @@ func (l *life) drainCommands(hard context.Context) {
 const killGrace = time.Second
 
 // retire ends a session whose commands are dead. It writes their outcomes, releases the session's
-// rows, and finally deletes the session's own row. It retries until this node or a peer has done
-// that, or ctx ends.
+// rows, and finally deletes the session's own row. It retries until this node or a peer has
+// deleted that row, or ctx ends.
 func (l *life) retire(ctx context.Context) {
 	defer l.n.untrack(l.recorder)
 	for {

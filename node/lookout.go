@@ -14,8 +14,8 @@ import (
 	"go-crontab/sql/read"
 )
 
-// lookout reads once a second, in one statement, whether the chores of the node have work. So an
-// idle node sends MySQL few statements.
+// lookout reads once a second, in one statement, whether the node's chores have work. So chores of
+// an idle node need not ask MySQL themselves.
 type lookout struct {
 	db           *read.DB
 	wakeSessions loop.Wake // sessions have come, gone or changed
@@ -59,15 +59,15 @@ func (l *lookout) look(ctx context.Context) error {
 	}
 
 	before := l.last.Swap(&datedGlance{g, at})
-	// The first glance wakes no loop: there is nothing to compare, and all loops begin with their
-	// own look.
+	// The first glance wakes no loop. There is no earlier glance to compare with, and all loops
+	// begin with their own look.
 	if before != nil && before.Sessions != g.Sessions {
 		l.wakeSessions.Up()
 	}
 	return nil
 }
 
-// seen returns the last glance; false if there is no recent one.
+// seen returns the last glance. ok is false if there is no recent glance.
 func (l *lookout) seen() (read.Glance, bool) {
 	g := l.last.Load()
 	if g == nil || time.Since(g.at) > glanceMaxAge {
@@ -82,9 +82,9 @@ func (l *lookout) FirstIdle() job.Micros {
 	return g.FirstIdle
 }
 
-// Behind reports whether due times are waiting that should have been started or claimed more than
-// lateBy ago. Then chores can wait. It is false if that is unknown. While something is paused,
-// cursors prove nothing, because the cursors of paused jobs do not move.
+// Behind reports whether due times wait that should have been started or claimed more than lateBy
+// ago. Then chores can wait. If this is unknown, Behind returns false. While something is paused,
+// the cursors do not count, because those of paused jobs do not move.
 func (l *lookout) Behind(now job.Micros, paused bool) bool {
 	g, ok := l.seen()
 	late := now.Add(-lateBy)

@@ -14,7 +14,7 @@ func (n *Node) Refuses(spec *job.Spec) error {
 }
 
 // Unlimited returns the reason why the node cannot enforce limits that need a cgroup. It is nil if
-// the node can, or executes no commands.
+// the node can enforce them, or executes no commands.
 func (n *Node) Unlimited() error {
 	if k, ok := n.executor.(*execute.Kinds); ok {
 		if s, ok := k.Command.(*execute.Shell); ok {

@@ -91,7 +91,8 @@ func (n *Node) state() metric.State {
 	return out
 }
 
-// past returns what knows the last successes of jobs. An executor of the embedding program does not ask for them.
+// past returns the finder of the last successes of jobs; nil for an executor of the embedding
+// program, which does not ask for them.
 func (n *Node) past() execute.Past {
 	if _, own := n.executor.(*execute.Kinds); !own {
 		return nil

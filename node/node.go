@@ -60,9 +60,9 @@ type Node struct {
 	over     chan struct{} // closed when Run has returned
 }
 
-// Pool sizes. The trip's pool serves up to four start transactions, a dozen loops and the secret
-// reader. These are more users than connections. Their statements rarely overlap; if they do, they
-// wait.
+// Pool sizes. The pool for runs serves up to four start transactions, a dozen loops and the secret
+// reader. It has fewer connections than users, but their statements rarely overlap. Overlapping
+// statements wait.
 const (
 	tripPool = 8
 	apiPool  = 8
@@ -126,8 +126,8 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 
-	// Keep this last: the spool stays locked until Run returns, so a later error here would leave
-	// it locked.
+	// Keep this last: the spool stays locked until Run returns, so after a later error here it
+	// would stay locked.
 	if cfg.SpoolDir != "" {
 		if n.spool, err = result.OpenSpool(cfg.SpoolDir); err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 
 	defer close(n.over)
 	defer n.close()
-	go job.ZoneData() // takes a while, and is needed once there is a session
+	go job.ZoneData() // this takes a while, and the data are needed once there is a session
 	if err := n.firstReading(ctx); err != nil {
 		return unlessDone(ctx, err)
 	}
@@ -164,8 +164,8 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 	retiring.Go(func() { n.live.Run(recording) })
 	retiring.Go(func() { n.figures.Run(recording) })
 	if n.auditLog != nil {
-		// The node does not wait for the copier: the file system may hang. The next process
-		// continues from the saved position.
+		// The node does not wait for the end of the copier, because the file system may hang. The
+		// next process continues from the saved position.
 		copier := audit.NewCopier(audit.CopierConfig{
 			DB:      n.api,
 			Sink:    n.auditLog,
@@ -232,8 +232,8 @@ func (n *Node) RunUntil(ctx, hard context.Context) error {
 		n.life.Store(nil)
 		if s.Lost() {
 			n.metrics.SessionLost()
-			// The old session is retired while the next one works. That may take as long as MySQL is
-			// silent.
+			// The old session is retired while the next session works. That may take as long as
+			// MySQL does not answer.
 			retiring.Go(func() { l.retire(recording) })
 		}
 	}

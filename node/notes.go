@@ -13,9 +13,9 @@ import (
 // notePeriod is the time between two calls of Config.Notes.
 const notePeriod = time.Minute
 
-// noter keeps the notes of this node up to date. They tell the cluster about the node's certificate
-// and its identity provider. Only changes are written. If we die before a write, the next session
-// of the node writes the notes.
+// noter keeps the notes of this node up to date. The notes tell the cluster about the node's
+// certificate and its identity provider. Only changed notes are written. If we die before a write,
+// the next session of the node writes them.
 type noter struct {
 	n       *Node
 	session *session.Session
@@ -68,8 +68,8 @@ func (t *noter) step(ctx context.Context) error {
 	return nil
 }
 
-// begin reads the notes that this node has written before. It also returns the nodes that are gone,
-// because their notes would stay for ever.
+// begin reads the notes that this node wrote earlier. It also returns the nodes that are gone,
+// because nobody else removes their notes.
 func (t *noter) begin(ctx context.Context) (gone []string, err error) {
 	all, err := t.n.api.NodeNotes(ctx)
 	t.written = nil

@@ -30,7 +30,7 @@ func (f finished) DeleteFinished(ctx context.Context, jobs []job.FinishedJob) (i
 	return f.editor.DeleteFinished(job.WithActor(ctx, job.Actor{Who: job.Itself, Origin: f.node}), jobs)
 }
 
-// newTrimmer makes the remover of output, for apps that have more output than their limit.
+// newTrimmer makes the part that removes output of apps over their limit.
 func (l *life) newTrimmer(lookout result.Lookout) *result.Trimmer {
 	return result.NewTrimmer(result.TrimmerConfig{
 		DB:      l.n.reads(),
@@ -40,7 +40,7 @@ func (l *life) newTrimmer(lookout result.Lookout) *result.Trimmer {
 	})
 }
 
-// newTidier makes the remover of other expired rows, such as audit lines.
+// newTidier makes the part that removes other expired rows, such as audit lines.
 func (l *life) newTidier(lookout result.Lookout) *result.Tidier {
 	return result.NewTidier(result.TidierConfig{
 		DB:      l.n.reads(),

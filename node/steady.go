@@ -14,7 +14,8 @@ import (
 
 const (
 	// repeatAfter is how long repetitions of a loop's warning are suppressed. While MySQL is away,
-	// every loop fails several times a second, and these lines would drown the important ones.
+	// every loop fails several times a second. Without this, their lines would hide the important
+	// ones.
 	repeatAfter = 30 * time.Second
 	// maxRecent bounds the remembered warnings.
 	maxRecent = 200
@@ -25,8 +26,9 @@ const (
 var counters = []string{"error", "in", "again_in", "lease_age", "runs", "waiting"}
 
 // steady is a log handler that suppresses repeated warnings, if they have an error. A warning
-// repeats an earlier one if both have the same message and error, or if both errors mean that MySQL
-// is away. The next warning that is not suppressed counts the suppressed ones in "repeated".
+// repeats an earlier one if both have the same message and error, or if both errors mean that
+// MySQL is away. The next warning that is logged has the number of suppressed warnings in
+// "repeated".
 type steady struct {
 	slog.Handler
 	recent *recentWarnings
@@ -93,7 +95,8 @@ func (s steady) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// warningOf returns the warning of a loop, from the line that says that the loop works again.
+// warningOf returns the warning to which a line belongs: the line says that the loop of the
+// warning works again.
 func warningOf(r slog.Record) (warning string) {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == loop.Warning {
@@ -104,8 +107,8 @@ func warningOf(r slog.Record) (warning string) {
 	return warning
 }
 
-// forgets reports whether the warning of a loop was suppressed. Then the line that the loop works
-// again is suppressed, too: "MySQL back" says it all.
+// forgets reports whether the last warning of a loop was suppressed. Then the line "works again"
+// is suppressed, too, because "MySQL back" says everything.
 func (b *recentWarnings) forgets(warning string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,8 +118,8 @@ func (b *recentWarnings) forgets(warning string) bool {
 }
 
 // admit reports whether a warning must be logged now, and how many repetitions were suppressed
-// since the last time. While MySQL is away all loops fail, and their warnings count as one that
-// is repeated.
+// since the last log line. While MySQL is away, all loops fail. Their warnings then count as
+// repetitions of one warning.
 func (b *recentWarnings) admit(message, cause string, away bool, at time.Time) (suppressed int, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,8 +143,8 @@ func (b *recentWarnings) admit(message, cause string, away bool, at time.Time) (
 	return line.suppressed, true
 }
 
-// WithAttrs returns a handler that suppresses separately, because the attributes make its lines
-// different.
+// WithAttrs returns a handler that suppresses separately: with the attributes, its lines differ
+// from those of the other handler.
 func (s steady) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return newSteady(s.Handler.WithAttrs(attrs))
 }

@@ -2,8 +2,8 @@ package node
 
 import "go-crontab/internal/loop"
 
-// wakes are the wakes of the loops of a session. They exist before the stages, so a stage can wake
-// another one that is made after it.
+// wakes are the wakes of the loops of a session. They are made before the stages, so a stage can
+// wake another stage that is made later.
 type wakes struct {
 	claimer     loop.Wake // a cursor may have moved into the past: claim at once
 	starter     loop.Wake // a slot is free

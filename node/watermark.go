@@ -16,9 +16,9 @@ import (
 	"go-crontab/sql"
 )
 
-// watermark detects that the database is older than the state this node has worked with, because a
-// backup was restored. The database has forgotten which runs were started since the backup, and
-// they would start again. So the node starts nothing, and kills its commands, whose rows are
+// watermark detects that a backup was restored: the database is older than the state that this
+// node has worked with. The database has forgotten which runs were started since the backup, so
+// these runs would start again. So the node starts nothing, and kills its commands, whose rows are
 // outdated. Run returns sql.ErrRefuseJoin: an operator must decide (migrate --after-restore). The
 // node also stores the mark in its state folder, for its next process.
 type watermark struct {
@@ -30,14 +30,14 @@ type watermark struct {
 
 // watermarkPeriod is the pause between looks; every watermarkLooks-th look raises the mark. A
 // restore that loses only a few raises is not noticed, see sql.Watermark.Lost. If a backup is
-// restored under a live node, the node may start runs that are due according to that backup, until
-// its next look. Therefore nodes must be stopped before a restore.
+// restored under a live node, the node may start runs that are due in the restored database, until
+// its next look. So nodes must be stopped before a restore.
 var watermarkPeriod = 2 * time.Second
 
 const watermarkLooks = 5
 
-// loadWatermark reads the mark that an earlier process has stored. An unreadable file counts as
-// none.
+// loadWatermark reads the mark that an earlier process has stored. An unreadable file counts as no
+// mark.
 func loadWatermark(dir string) *watermark {
 	w := &watermark{}
 	if dir == "" {
@@ -78,8 +78,8 @@ func (w *watermark) look(m sql.Watermark) error {
 
 func clockText(at job.Micros) string { return at.Time().UTC().Format(time.RFC3339) }
 
-// save stores the mark for the next process. If we die in the middle, or the disk is full, that
-// process reads the previous mark, which is a little lower.
+// save stores the mark for the next process. If we die in the middle, or the disk is full, the
+// next process reads the previous mark, which is a little lower.
 func (w *watermark) save() {
 	if w.file == "" {
 		return
@@ -97,7 +97,8 @@ func (w *watermark) failed() error {
 	return w.err
 }
 
-// checkWatermark compares the watermark before the node joins.
+// checkWatermark refuses to join a database that is older than the state this node has worked
+// with.
 func (n *Node) checkWatermark(ctx context.Context) error {
 	m, err := n.db.ReadWatermark(ctx)
 	if err != nil {
@@ -114,7 +115,8 @@ type watcher struct {
 	looks   int
 }
 
-// Run watches until ctx ends or the database turns out to be older. Then the session is lost.
+// Run watches until ctx ends. If the database turns out to be older, the session is lost and Run
+// ends.
 func (w *watcher) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

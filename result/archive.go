@@ -22,7 +22,7 @@ import (
 // ArchiveTimeout is the default time limit of the archive command for one batch of records.
 const ArchiveTimeout = time.Minute
 
-// archived is a record in the form that the archive command gets: a line of JSON.
+// archived is a record as the archive command gets it: a line of JSON.
 type archived struct {
 	ID         string     `json:"id"`
 	JobID      int64      `json:"job_id"`
@@ -82,8 +82,9 @@ func textOrBase64(b []byte) (text, base string) {
 }
 
 // ArchiveCommand hands records to a command on its standard input. bash runs the command. Exit
-// status 0 means that the command has taken the records, unless it has left more unread than a pipe
-// holds. After the timeout the command is killed together with its child processes.
+// status 0 means that the command has taken all records. A command that exits without reading some
+// of them fails, if these do not fit into a pipe. After the timeout the command is killed together
+// with its child processes.
 //
 // The command gets the node's environment without the node's settings, because these include the
 // database's password and the cluster's secrets.

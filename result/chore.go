@@ -17,8 +17,9 @@ const (
 )
 
 // takeChore gives a chore to a session for some time, unless another session has it. It reports
-// whether it did, and the position at which the last holder stopped. If the row says that the chore
-// is held for longer than is possible, it was edited by hand, and is ignored.
+// whether the session got the chore, and the position at which the last holder stopped. A row that
+// says that the chore is held for longer than is possible was changed outside the program.
+// takeChore ignores such a hold.
 func takeChore(
 	ctx context.Context, db *sql.DB, name string, session uuid.UUID, hold time.Duration,
 ) (mine bool, at int64, err error) {
@@ -39,7 +40,7 @@ func takeChore(
 	return mine && err == nil, at, err
 }
 
-// choreDone is the progress of a session since its last report.
+// choreDone is the work of a session since its last report, and its position.
 type choreDone struct {
 	At                int64 // id of the last job that is done
 	Ended             job.Micros
@@ -49,7 +50,7 @@ type choreDone struct {
 	ErrorAt           job.Micros
 }
 
-// tellChore writes a session's progress in the removal of records.
+// tellChore writes a session's choreDone to the row of the chore.
 func tellChore(ctx context.Context, db *sql.DB, session uuid.UUID, d choreDone) error {
 	return db.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec("record the work of a chore", `

@@ -12,6 +12,7 @@
 //	figures.go  counts starts and ends for the console
 //
 // An end is independent if no run waits for it, the run holds no slot, and there is no retry. One
-// guarded UPDATE writes it. The guard is in the row itself (columns awaited and grp): a run that
-// begins to wait marks the row, so an end that does not find the mark was written before the mark.
+// guarded UPDATE writes it. The guard is in the row itself (columns awaited and grp). A run that
+// begins to wait marks the row of the run that it waits for. So an end that does not find the mark
+// was written before the mark.
 package result

@@ -18,9 +18,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Figures counts the starts and ends of this process for the console. It counts in memory, in steps
-// of ten seconds, and writes after each. If the process dies, it loses the last step. The numbers
-// are only for display.
+// Figures counts the starts and ends of this process for the console. It counts in memory, in
+// steps of ten seconds, and writes after each step. If the process dies, the numbers of the last
+// step are lost. The numbers are only for display.
 type Figures struct {
 	db     *sql.DB
 	now    func() job.Micros // MySQL's clock
@@ -82,8 +82,8 @@ func (f *Figures) Run(ctx context.Context) error {
 	}.Run(ctx, loop.Each(f.write))
 }
 
-// write writes changed parts. An unknown commit counts as a refused one: the same parts are written
-// again.
+// write writes changed parts. If a commit is unknown, write treats it as refused and writes the
+// same parts again.
 func (f *Figures) write(ctx context.Context) error {
 	now := f.now()
 	kept := now.Add(-figuresKept)
@@ -119,7 +119,7 @@ func (f *Figures) write(ctx context.Context) error {
 }
 
 // putFigures replaces the figures of a process for the given times, and removes old figures of all
-// processes. It may be repeated.
+// processes. A repetition does no harm.
 func putFigures(tx *sql.Tx, source uuid.UUID, figures []read.Figure, before job.Micros) error {
 	if len(figures) > 0 {
 		var args []any

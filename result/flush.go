@@ -34,8 +34,8 @@ func (r *Recorder) Age() time.Duration {
 	return max(0, r.Session.Now().Sub(r.waiting[0].Ended))
 }
 
-// noteFailure notes when the transactions began to fail. A postponed end (its rows are locked) is
-// no failure, nor is one end that MySQL refuses.
+// noteFailure notes when the transactions began to fail. Two cases are no failures: an end that is
+// postponed because its rows are locked, and a single end that MySQL refuses.
 func (r *Recorder) noteFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Recorder) pauseAfterFailure() time.Duration {
 	return r.pause
 }
 
-// isKept reports whether the last try postponed this end, because the row of its run, job or group
+// isKept reports whether the last try postponed this end because a row of its run, job or group
 // was locked.
 func (r *Recorder) isKept(l trip.Launch) bool {
 	r.mu.Lock()
@@ -63,8 +63,8 @@ func (r *Recorder) isKept(l trip.Launch) bool {
 	return r.kept[l]
 }
 
-// FailingFor returns the time for which every transaction of the recorder has failed; zero if the
-// last one succeeded.
+// FailingFor returns the time for which all transactions of the recorder have failed. It is zero
+// if the last transaction succeeded.
 func (r *Recorder) FailingFor() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,17 +15,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Live writes the output of attempts while they execute, in pieces, so that any node can show it. The
-// pieces are a copy for readers: the output to keep is written with the run's end, in the transaction
-// that removes the pieces. If the node dies, the pieces become the output of the lost run.
+// Live writes the output of attempts while they execute, in pieces, so that any node can show it.
+// The pieces are a copy for readers. The transaction that writes the run's end also writes the
+// output to keep, and removes the pieces. If the node dies, the pieces become the output of the
+// lost run.
 //
 //	command ──Sink──▶ pending (bounded) ──each half second──▶ table chunk ──┬─ Recorder: the run ends, pieces go
 //	                                                                         ├─ Reaper: the run is lost, it keeps the pieces
 //	                                                                         └─ sweep: forgotten pieces go
 //
-// A command cannot flood the database. An attempt may write pendingMost bytes for each flush, and all
-// attempts of a node flushMost. The table keeps headKept bytes from the beginning and about tailKept
-// from the end. Surplus output is left out. The next piece has its offset, so a reader sees the gap.
+// A command cannot flood the database. Each flush writes at most pendingMost bytes for an attempt,
+// and flushMost for all attempts of a node. The table keeps headKept bytes from the beginning and
+// about tailKept from the end. Surplus output is left out. The next piece has its offset, so a
+// reader sees the gap.
 type Live struct {
 	db  *sql.DB
 	log *slog.Logger
@@ -36,14 +38,14 @@ type Live struct {
 
 const (
 	flushEvery = 500 * time.Millisecond
-	quietTicks = 2 // ticks before a stream is first written: most attempts have ended by then, and cost no statement
+	quietTicks = 2 // ticks before a stream is first written: most attempts end earlier, and cost no statement
 	sweepEvery = 10 * time.Minute
 	sweepBatch = 1000
 
 	pendingMost = 32 << 10
 	flushMost   = 1 << 20
 	flushLeast  = 1 << 10 // for each attempt, even if there are many
-	pieceSize   = 2 << 10 // a piece grows up to this size, so a line each second does not become a row each second
+	pieceSize   = 2 << 10 // a piece grows up to this size, so one line each second does not make one row each second
 	headKept    = 32 << 10
 	tailKept    = 32 << 10
 )
@@ -61,7 +63,7 @@ type stream struct {
 	pending []byte // not in a piece yet
 	at      int64  // offset of pending in the output
 	line    int64  // line ends before pending
-	skipped int64  // bytes left out after pending: until pending is empty, all further output is left out
+	skipped int64  // bytes left out after pending; until pending is empty, all further output is left out
 	left    int64  // line ends in the skipped bytes
 
 	// Used only by the loop.
@@ -108,9 +110,9 @@ func (s *stream) take(p []byte) {
 
 var newline = []byte{'\n'}
 
-// End forgets an attempt that has ended. It reports whether the table may hold pieces of its
-// output, which the run's end must then remove. If a write is under way, End waits for it;
-// afterwards there are no more writes.
+// End forgets an attempt that has ended. It reports whether the table may hold pieces of the
+// attempt's output. If so, the run's end must remove these pieces. If a write is under way, End
+// waits for it. After End there are no more writes.
 func (v *Live) End(l job.Launch) (written bool) {
 	v.mu.Lock()
 	s := v.streams[l]
@@ -181,8 +183,8 @@ func (v *Live) flush(ctx context.Context) error {
 	return nil
 }
 
-// board picks the attempts that have output to write, the oldest first. End waits for these
-// attempts until landed is called.
+// board picks the attempts that have output to write, the oldest first. Until landed is called,
+// End waits for these attempts.
 func (v *Live) board() (batch []*stream, landed func()) {
 	flight := make(chan struct{})
 	v.mu.Lock()
@@ -217,7 +219,7 @@ func (s *stream) waits() bool {
 }
 
 // next moves up to most pending bytes into the open piece, or starts a new piece with them. If the
-// open piece is not written yet, it does nothing.
+// open piece is not written yet, next does nothing.
 func (s *stream) next(most int) {
 	if s.unwritten {
 		return
@@ -284,8 +286,8 @@ func (s *stream) written() {
 	s.tail = slices.Delete(s.tail, 0, n)
 }
 
-// sweep removes forgotten pieces of ended attempts. They come from a commit later than the run's
-// end, or from a node that went on writing after it was declared dead.
+// sweep removes forgotten pieces of ended attempts. Such pieces were committed after the run's
+// end, or by a node that went on writing after it was declared dead.
 func (v *Live) sweep(ctx context.Context) error {
 	for {
 		stray, err := trip.StrayChunks(v.db.Reader(ctx), sweepBatch)

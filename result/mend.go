@@ -9,8 +9,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// mendDelays gives a due time to each job with a delay that has none, though no run of its schedule is
-// left whose end would make one: somebody has removed rows by hand. It returns the number of jobs.
+// mendDelays gives a due time to each job with a delay that has lost it: no run of the schedule is
+// left whose end would give the next due time. That happens only if rows were removed outside the
+// program. mendDelays returns the number of jobs.
 func mendDelays(ctx context.Context, db *sql.DB, now job.Micros) (mended int, err error) {
 	const query = `
 		SELECT j.id
@@ -62,7 +63,7 @@ func mendDelays(ctx context.Context, db *sql.DB, now job.Micros) (mended int, er
 // lastDue is after every due time.
 const lastDue job.Micros = 1<<63 - 1
 
-// idleDelays returns the jobs without a run of their schedule that has not ended.
+// idleDelays returns the jobs whose scheduled runs have all ended, or that have no such run.
 func idleDelays(r sql.Reader, jobs []int64) ([]int64, error) {
 	ends, err := trip.LastScheduled(r, jobs, lastDue)
 	return slices.DeleteFunc(jobs, func(id int64) bool {

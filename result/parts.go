@@ -14,13 +14,14 @@ import (
 )
 
 // Parts writes the middle of large outputs: the kept output between head and tail. It begins when
-// the run has ended, and writes each part in a transaction of its own. So a large output does not
-// delay the end of its run.
+// the run has ended, and writes each part in its own transaction. So a large output does not delay
+// the end of its run.
 //
 //	temporary file ──part by part──▶ compress ──▶ table output_part
 //
-// The written end of the run has announced the parts. If we die before they are written, or MySQL
-// is away for too long, the output has a gap there, and readers see the length of the gap.
+// The end of the run, when written, has announced the parts. If we die before the parts are
+// written, or MySQL is away for too long, the output has a gap there. Readers see the length of
+// the gap.
 type Parts struct {
 	db   *sql.DB
 	log  *slog.Logger
@@ -35,7 +36,7 @@ type Parts struct {
 }
 
 const (
-	// partsMost bounds the outputs that wait, and with it the temporary files.
+	// partsMost bounds the outputs that wait, and so the number of temporary files.
 	partsMost = 64
 	// partWriters bounds the parts in memory: each writer holds one part and its compressed form.
 	partWriters = 2
@@ -49,7 +50,7 @@ func NewParts(db *sql.DB, log *slog.Logger) *Parts {
 }
 
 // Take takes over the rest of an output, before the end of its run is queued. If too many outputs
-// wait already, it removes the rest from the output.
+// already wait, Take drops the rest.
 func (p *Parts) Take(l trip.Launch, o *job.Output) {
 	rest := o.Rest
 	if o.Rest = nil; rest == nil {
@@ -73,8 +74,8 @@ func (p *Parts) Take(l trip.Launch, o *job.Output) {
 	go p.write(l, rest)
 }
 
-// Close makes Parts take no more outputs. It waits for the outputs already taken until ctx ends,
-// and then gives them up.
+// Close makes Parts take no more outputs. It waits for the outputs already taken. When ctx ends,
+// it gives up the outputs that are not written yet.
 func (p *Parts) Close(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true
@@ -141,7 +142,7 @@ func (p *Parts) putAll(ctx context.Context, l trip.Launch, rest job.Rest) error 
 	}
 }
 
-// try writes the parts from an offset on, up to the first failure, and reports whether another try
+// try writes the parts from an offset on, up to the first failure. It reports whether another try
 // may succeed. Between tries, nothing of the output is in memory.
 func (p *Parts) try(ctx context.Context, l trip.Launch, rest job.Rest, written *int64) (again bool, err error) {
 	select {

@@ -17,9 +17,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Reaper ends the executing runs of dead sessions as lost, and makes their prepared runs idle, so
-// that other nodes start them on time. It never waits for a locked row: it leaves the run to the
-// next look, which then comes soon. Any number of nodes may reap at once, since each change is
+// Reaper ends the executing runs of dead sessions as lost. It makes their prepared runs idle, so
+// other nodes start them on time. It never waits for a locked row: it leaves the run to the next
+// look, which then comes soon. Any number of nodes may reap at once, because each change is
 // guarded by owner and launch.
 //
 // If the reaper misses a prepared run, the run becomes overdue, and any node starts it.
@@ -42,9 +42,9 @@ func NewReaper(cfg ReaperConfig) *Reaper { return &Reaper{cfg} }
 
 const (
 	reapPeriod = 2 * time.Second
-	// leftPeriod is the longest pause after a look that met locked rows. The pause is random: with
-	// a fixed pause, each look could come just when a job that is due every two seconds starts, and
-	// a start locks the job's row.
+	// leftPeriod is the longest pause after a look that met locked rows. The pause is random. A
+	// start locks its job's row, and some jobs are due every two seconds. With a fixed pause, each
+	// look could come just when such a job starts.
 	leftPeriod   = reapPeriod / 4
 	reapBatch    = 200
 	releaseBatch = 800
@@ -70,14 +70,14 @@ func (r *Reaper) Run(ctx context.Context) error {
 	})
 }
 
-// Reap looks for dead sessions once. It returns the number of ended runs, and reports whether some
-// runs are left because their rows were locked.
+// Reap looks for dead sessions once. It returns the number of ended runs. left reports whether
+// runs remain because their rows were locked.
 //
-// A session without a row is dead for good: its row is committed before it claims anything, and its
-// number is never used again.
+// A session without a row is dead for good: a session commits its row before it claims anything,
+// and its number is never used again.
 func (r *Reaper) Reap(ctx context.Context) (lost int, left bool, err error) {
-	// Read the owners first and the sessions second. The other way round, a session that registers
-	// between the two reads would look dead.
+	// Read the owners first and the sessions second. In the opposite order, a session that
+	// registers between the two reads would look dead.
 	reader := r.DB.Reader(ctx)
 	owners, err := trip.Owners(reader)
 	if err != nil || len(owners) == 0 {
@@ -257,7 +257,7 @@ func (r *Reaper) resetLine(node string, ends []trip.End) *job.Entry {
 }
 
 // keepOutput gives lost runs the live output that their node has written. A node that only seemed
-// dead may write more; Live removes that.
+// dead may write more output later. Live removes that output.
 func (r *Reaper) keepOutput(ctx context.Context, ends []trip.End) error {
 	outputs, err := trip.Outputs(r.DB.Reader(ctx), launchesOf(ends))
 	for i := range ends {

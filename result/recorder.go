@@ -56,7 +56,7 @@ type Recorder struct {
 	waiting []trip.End
 	urgent  bool                 // a waiting end lets another run begin
 	kept    map[trip.Launch]bool // ends that the last try postponed: the row of the run, job or group was locked
-	failing time.Time            // start of the current series of failed transactions; zero: the last one succeeded
+	failing time.Time            // start of the series of failed transactions; zero: the last one succeeded
 	pause   time.Duration        // after the last transaction, if it failed
 	signal  loop.Wake            // wakes Run
 	writing chan struct{}        // a semaphore for the writer
@@ -69,8 +69,8 @@ const (
 	gather = 10 * time.Millisecond
 )
 
-// busyPause is the pause before the next try when the row of a run, job or group was locked. It
-// doubles each time. An urgent end cuts it short.
+// busyPause is the pause before the next try when the row of a run, job or group was locked. The
+// pause doubles each time. An urgent end cuts it short.
 func busyPause(times int) time.Duration { return min(time.Second, 5*time.Millisecond<<min(times, 8)) }
 
 // New returns a recorder. The caller runs it.
@@ -133,8 +133,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// await returns shortly after the first end has come, or at once if it is urgent or the batch is
-// full.
+// await returns shortly after the first end has come. If an end is urgent or the batch is full,
+// await returns at once.
 func (r *Recorder) await(ctx context.Context) error {
 	deadline := (<-chan time.Time)(nil)
 	for {
@@ -161,8 +161,9 @@ func (r *Recorder) await(ctx context.Context) error {
 // pushTries bounds the batches that a start waits for.
 const pushTries = 3
 
-// Push writes waiting ends of jobs that are about to start. Without it, a start could still find a
-// run executing that has ended on this node. Push gives up when the ends cannot be written at once.
+// Push writes waiting ends of jobs that are about to start. Without it, a start could find a run
+// still executing that has already ended on this node. If the ends cannot be written at once, Push
+// gives up.
 func (r *Recorder) Push(ctx context.Context, jobs []int64) {
 	if r.Waiting() == 0 {
 		return
@@ -193,8 +194,8 @@ func (r *Recorder) holds(jobs map[int64]bool) bool {
 	return false
 }
 
-// finish writes one batch: first the independent ends, then the others. It reports whether some
-// could not be written because rows were locked.
+// finish writes one batch: first the independent ends, then the others. busy reports whether ends
+// were postponed because rows were locked.
 func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	select {
 	case r.writing <- struct{}{}:
@@ -236,8 +237,8 @@ func (r *Recorder) finish(ctx context.Context) (busy bool, err error) {
 	return busy, err
 }
 
-// finishAlone writes the independent ends (no waiting run, no slot, no retry) in one statement that
-// reads no other row. Nearly all ends are independent. It returns the others.
+// finishAlone writes the independent ends (no waiting run, no slot, no retry) in one statement
+// that reads no other row. Nearly all ends are independent. finishAlone returns the other ends.
 func (r *Recorder) finishAlone(ctx context.Context, ends []trip.End) (others []trip.End, err error) {
 	var alone, again []trip.End
 	for _, e := range ends {
@@ -325,8 +326,8 @@ func (r *Recorder) Waiting() int {
 	return len(r.waiting)
 }
 
-// spooled returns the ends that are not known to be written, without the rest of large outputs: it
-// vanishes with this process.
+// spooled returns the ends that are not known to be written. It leaves out the rest of large
+// outputs, because that vanishes with this process.
 func (r *Recorder) spooled() []Spooled {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,35 +18,35 @@ import (
 )
 
 // Retainer removes expired records with their output, job after job, by the rules of the job, of
-// its app, and of the cluster. Only the node that holds the chore does it. Each batch is a
-// transaction of its own. It locks only the rows that it deletes, and the rules while it commits.
-// After each batch the Retainer rests for several times as long as the batch took. An archive
-// command, if there is one, gets the records before they are deleted.
+// its app, and of the cluster. Only the node that holds the chore removes records. Each batch has
+// its own transaction, which locks only the rows that it deletes, and the rules while it commits.
+// After each batch the Retainer rests for several times as long as the batch took. If there is an
+// archive command, it gets the records before they are deleted.
 //
 //	look at jobs ──▶ cut of a job ──▶ list ──▶ archive command ──▶ delete ──▶ rest
 //
 // The transaction that deletes a batch checks that the rules have not changed since the batch was
-// listed. If they have, the batch stays, although the archive may have it already. The new rules
-// then apply to this job and the following ones.
+// listed. If they have, the batch is not deleted, although the archive may have it already. The
+// new rules then apply to this job and the following ones.
 //
 // If we die between the archive and the delete, or if the commit is unknown, the next look hands
 // over the remaining records again. So the archive gets each record at least once, and can
 // recognise repeated records by the run's id.
 //
 // If the archive refuses a record, the record itself may be bad, so the Retainer goes on with the
-// next job. If it refuses records of several jobs in a row, the archive is at fault. The round then
-// ends, and the next one begins after the last of the refused jobs, so that a bad job cannot block
-// the rest for good.
+// next job. If the archive refuses records of several jobs in a row, the archive is at fault, and
+// the round ends. The next round begins after the last of these jobs, so a bad job cannot block
+// the others for good.
 type Retainer struct {
 	RetainerConfig
 
 	done   choreDone     // not written to the chore's row yet
-	bad    int64         // failures of the archive since the last round without one
+	bad    int64         // failures of the archive since the last round without a failure
 	failed bool          // the archive failed in this round
 	row    int           // consecutive jobs whose records the archive refused
 	looked time.Duration // spent on looking at jobs in this round
 	owed   time.Duration // spent on small batches since the last rest
-	held   time.Time     // the chore is ours until choreHold after this time, at least
+	held   time.Time     // the chore is ours until at least choreHold after this time
 }
 
 // RetainerConfig is what a retainer works with.
@@ -66,15 +66,15 @@ type RetainerConfig struct {
 
 // Jobs deletes jobs that have finished.
 type Jobs interface {
-	// DeleteFinished deletes those of the jobs that are still finished, and have no live run, in one transaction. It
-	// returns their number.
+	// DeleteFinished deletes jobs in one transaction, if they are still finished and have no live
+	// run. It returns the number of deleted jobs.
 	DeleteFinished(ctx context.Context, jobs []job.FinishedJob) (int, error)
 }
 
 // NewRetainer returns a retainer. The caller runs it.
 func NewRetainer(cfg RetainerConfig) *Retainer { return &Retainer{RetainerConfig: cfg} }
 
-// Archive takes records before they are deleted. It has them once it returns nil.
+// Archive takes records before they are deleted. When it returns nil, it has them.
 type Archive func(ctx context.Context, runs []read.Run) error
 
 const (
@@ -89,15 +89,15 @@ const (
 	archiveBatch = 200 // a record may have some ten kilobytes of output
 	archiveTries = 3   // consecutive refused jobs that end the round
 
-	// A batch is followed by a rest of this many times its duration, and of restLeast at least:
-	// concurrent commits of the trip then have the disk to themselves most of the time.
+	// After each batch comes a rest of this many times its duration, and at least restLeast. So
+	// concurrent commits of starts and ends have the disk to themselves most of the time.
 	rest      = 4
 	restRound = 50 // the pause after a round, as a multiple of the time spent on looking at jobs
 	restLeast = 50 * time.Millisecond
 	// restLongest bounds the rest after a batch, even if MySQL was very slow.
 	restLongest = time.Minute
-	// restMost bounds the extra rest while due times are overdue: if all slots of a cluster are
-	// taken, some due time is always overdue.
+	// restMost bounds the extra rest while due times are overdue. Without a bound, a cluster whose
+	// slots are all taken would rest for ever, because some due time is always overdue.
 	restMost = 20 * time.Second
 )
 
@@ -127,8 +127,8 @@ var errNoArchive = errors.New("the retention rule requires archiving, and this n
 // errArchive means that the archive command refused records.
 var errArchive = errors.New("archive")
 
-// Round looks at all jobs once, from the place where the last round ended, unless another node has
-// the chore. It reports whether this node had it.
+// Round looks at all jobs once, beginning where the last round ended. If another node has the
+// chore, it does nothing. mine reports whether this node had the chore.
 func (r *Retainer) Round(ctx context.Context) (mine bool, err error) {
 	if _, err := r.rules(ctx); err != nil {
 		return false, err
@@ -159,7 +159,7 @@ func (r *Retainer) rules(ctx context.Context) (map[string]job.Retention, error) 
 	return rules, err
 }
 
-// page looks at the next jobs, by the current rules, and reports whether these were the last.
+// page looks at the next jobs, by the current rules. last reports whether no job is left.
 func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	if err := r.hold(ctx); err != nil {
 		return false, err
@@ -215,8 +215,8 @@ func (r *Retainer) page(ctx context.Context) (last bool, err error) {
 	return false, nil
 }
 
-// deleteFinished deletes jobs that have been finished for as long as their keep_job says. If we die, or a commit is
-// unknown, the next round looks at the remaining jobs again.
+// deleteFinished deletes jobs that have been finished for as long as their keep_job says. If we
+// die, or a commit is unknown, the next round looks at the remaining jobs again.
 func (r *Retainer) deleteFinished(ctx context.Context) error {
 	if r.Jobs == nil {
 		return nil
@@ -319,8 +319,8 @@ func (r *Retainer) shorten(ctx context.Context, j *read.KeptJob, rules map[strin
 	}
 }
 
-// batch removes some expired records, the earliest first, and advances the cut. It returns their
-// number, and the time spent without the archive command.
+// batch removes some expired records, the earliest first, and advances the cut. It returns the
+// number of removed records, and the time that it took without the archive command.
 func (r *Retainer) batch(
 	ctx context.Context, j *read.KeptJob, c *read.Cut, rules map[string]job.Retention, most int,
 ) (n int, took time.Duration, err error) {
@@ -334,9 +334,9 @@ func (r *Retainer) batch(
 	if err != nil {
 		return 0, 0, err
 	}
-	next := c.To // records due earlier that stay are not read again
+	next := c.To // records that are due earlier and stay are not read again
 	if len(runs) == most {
-		next = runs[most-1].Due // others may be due at the same instant
+		next = runs[most-1].Due // other records may be due at the same instant
 	}
 	if len(runs) == 0 {
 		c.From = next
@@ -348,7 +348,7 @@ func (r *Retainer) batch(
 		return 0, 0, err
 	}
 
-	// Once a change of the rules or of the job is answered, no batch is deleted by the old rules.
+	// Once a change of the rules or of the job is answered, the old rules delete no batch.
 	hold := func(tx *sql.Tx) error {
 		if err := trip.HoldRules(tx, j.App, rules); err != nil {
 			return err
@@ -387,7 +387,7 @@ func largeOf(runs []trip.OldRun) (ids []int64) {
 	return ids
 }
 
-// noParts is the largest size at which an output surely has no parts.
+// noParts is the largest size of an output that certainly has no parts.
 const noParts = 64 << 10
 
 // dropParts removes the parts of some outputs in small transactions.
@@ -407,12 +407,12 @@ func dropParts(ctx context.Context, db *sql.DB, outputs int, drop func(*sql.Tx) 
 	return nil
 }
 
-// hold writes the progress and renews the chore, unless it did so a moment ago. It runs before each
-// batch, after the rest, and before each archive command. So the chore is ours for longer than the
-// command may take, and no other node archives at the same time.
+// hold writes the progress and renews the chore, unless it did so a moment ago. It runs before
+// each archive command, and before each batch, after the rest. So the chore is ours for longer
+// than the command may take, and no other node archives at the same time.
 //
-// One case is left: a node is stopped in the middle, or dies while its command goes on. Another
-// node takes over once the chore expires, and two commands may then run at once.
+// One case remains: a node is stopped in the middle, or dies while its command goes on. Another
+// node takes over once the chore expires. Then two commands may run at once.
 func (r *Retainer) hold(ctx context.Context) error {
 	if !r.Session.Fresh() {
 		return errTaken
@@ -435,8 +435,8 @@ func (r *Retainer) hold(ctx context.Context) error {
 	return err
 }
 
-// restLater is like rest, for small batches (many jobs with few old records each). It adds up their
-// durations, and rests once the rest is at least restLeast long.
+// restLater is like rest, for small batches (many jobs with few old records each). It adds up the
+// durations of the batches, and rests once the rest would be at least restLeast.
 func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 	if r.owed += took; rest*r.owed >= restLeast {
 		r.rest(ctx, r.owed)
@@ -444,8 +444,8 @@ func (r *Retainer) restLater(ctx context.Context, took time.Duration) {
 	}
 }
 
-// rest pauses after a batch, in proportion to the time that it took, and longer while due times are
-// overdue.
+// rest pauses after a batch, in proportion to the duration of the batch. While due times are
+// overdue, it pauses for longer.
 func (r *Retainer) rest(ctx context.Context, took time.Duration) { restAfter(ctx, took, r.Lookout) }
 
 func restAfter(ctx context.Context, took time.Duration, lookout Lookout) {
@@ -502,7 +502,7 @@ func (r *Retainer) archive(ctx context.Context, jobID int64, old []trip.OldRun) 
 	return took, nil
 }
 
-// tell writes the progress to the chore's row. The numbers are only shown to people: after an
+// tell writes the progress to the chore's row. The numbers are only for display, so after an
 // unknown commit, records may be counted twice or not at all.
 func (r *Retainer) tell(ctx context.Context) error {
 	d := r.done

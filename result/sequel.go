@@ -13,17 +13,18 @@ import (
 
 // Definitions is a cache of the definitions of jobs.
 type Definitions interface {
-	// Spec returns a version of a job's definition; nil if it cannot be used. known is false if the
-	// cache does not have it.
+	// Spec returns a version of a job's definition; nil: the version cannot be used. known is
+	// false if the cache does not have the version.
 	Spec(jobID int64, version int32) (spec *job.Spec, known bool)
 	// Learn reads the current definitions of jobs into the cache.
 	Learn(ctx context.Context, jobs []int64) error
 }
 
-// sequels are the consequences of ends: a run of each job that follows, and the next due time of a job
-// with a delay. They are written in the transaction of the end, so each end has them exactly once. The
-// start of the run has marked it as watched, under the lock of its job's row; an edit that begins to
-// follow the job marks the runs that execute.
+// sequels are the consequences of ends: a run of each job that follows, and the next due time of a
+// job with a delay. The transaction of an end also writes its sequels, so each end has them
+// exactly once. An end has sequels only if its run is marked as watched. The start sets the mark,
+// under the lock of the job's row. An edit that makes a job follow also marks the executing runs
+// of the upstream job.
 type sequels struct {
 	definitions Definitions
 	specs       map[int64]*job.Spec // of the jobs of watched runs
@@ -43,8 +44,8 @@ func (u *unreadJobs) Error() string {
 	return fmt.Sprintf("the definitions of jobs %d are not read yet", u.ids)
 }
 
-// read reads what the consequences of the ends depend on. The transaction has locked the jobs, so
-// nobody begins to follow them.
+// read reads everything that the consequences of the ends depend on. The transaction has locked
+// the jobs of the ended runs, so no other job can begin to follow them.
 func (s *sequels) read(tx *sql.Tx, endings map[trip.Launch]trip.Ending, jobs map[int64]*trip.Job) error {
 	watched := map[int64]bool{}
 	for _, e := range endings {
@@ -111,7 +112,7 @@ func (s *sequels) write(
 				continue
 			}
 			r := f.runAfter(end, &e, now)
-			for taken[[2]int64{r.JobID, int64(r.Due)}] { // lists take runs with one due time for runs of it
+			for taken[[2]int64{r.JobID, int64(r.Due)}] { // lists show runs with one due time together
 				r.Due++
 			}
 			taken[[2]int64{r.JobID, int64(r.Due)}] = true

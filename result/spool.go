@@ -22,16 +22,16 @@ type Spooled struct {
 	End   trip.End
 }
 
-// Spool keeps the ends of a node that must stop while MySQL is out of reach, in one file of its own
-// folder.
+// Spool keeps the ends of a node that must stop while MySQL is out of reach. It keeps them in one
+// file, in a folder that no other node uses.
 type Spool struct {
 	dir  string
 	lock *os.File
 }
 
-// OpenSpool makes the folder and locks it until Close, or until the process ends: two nodes with
-// one spool would remove each other's ends. Only the owner may read it, because ends hold output of
-// commands.
+// OpenSpool makes the folder and locks it until Close, or until the process ends. Two nodes with
+// one spool would remove each other's ends. Only the owner of the folder may read it, because ends
+// hold output of commands.
 func OpenSpool(dir string) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
@@ -52,17 +52,17 @@ func OpenSpool(dir string) (*Spool, error) {
 
 // Close releases the folder.
 func (s *Spool) Close() {
-	// Closing the file alone may not release the lock at once: a command that is just being forked
-	// has the file open for a moment longer.
+	// Closing the file alone may not release the lock at once: for a moment, a command that is
+	// just being forked also has the file open.
 	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
 	s.lock.Close()
 }
 
 func (s *Spool) path() string { return filepath.Join(s.dir, "outcomes.jsonl") }
 
-// Save writes the waiting ends of recorders to the disk, and returns their number. They replace the
-// earlier contents: ends that were loaded from there are written by now, or wait in a recorder
-// again.
+// Save writes the waiting ends of recorders to the disk, and returns their number. They replace
+// the file's earlier ends. The node has loaded those: by now they are written, or wait in a
+// recorder again.
 func (s *Spool) Save(recorders ...*Recorder) (int, error) {
 	var ends []Spooled
 	for _, r := range recorders {
@@ -104,8 +104,8 @@ func (s *Spool) Save(recorders ...*Recorder) (int, error) {
 	return len(ends), nil
 }
 
-// Load reads the ends that an earlier process has spooled. It skips lines that were torn by a crash
-// or that only another version understands; torn reports whether it skipped lines.
+// Load reads the ends that an earlier process has spooled. It skips lines that a crash has torn,
+// and lines that only another version understands. torn reports whether it skipped lines.
 func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,8 +135,8 @@ func (s *Spool) Load() (ends []Spooled, torn bool, err error) {
 	}
 }
 
-// Clear removes the file once all its ends are known to be written. If we die before it, the next
-// process finds that the runs have ended.
+// Clear removes the file once all its ends are known to be written. If we die before Clear, the
+// next process loads the ends again and finds that the runs have ended.
 func (s *Spool) Clear() error {
 	failpoint.Here("before", "clear spool")
 	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {

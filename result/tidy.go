@@ -18,11 +18,10 @@ import (
 )
 
 // Tidier removes expired rows: requests with their keys and answers, audit lines, notes of ends,
-// and counts of starts. The Retainer removes runs.
+// and counts of starts. It does not remove runs: see Retainer.
 //
-// It works in small batches outside the trip of runs, and none of its work is urgent. While due
-// times are overdue it waits, for a minute at most. Only the first node of the cluster does this
-// work.
+// The Tidier works in small batches, and none of its work is urgent. While due times are overdue,
+// it waits, for a minute at most. Only the first node of the cluster does this work.
 type Tidier struct {
 	TidierConfig
 
@@ -55,8 +54,8 @@ func NewTidier(cfg TidierConfig) *Tidier { return &Tidier{TidierConfig: cfg} }
 
 const (
 	tidyPeriod = 2 * time.Second
-	// calmPeriod is the pause after a look that found less than a full batch: an idle cluster has
-	// few queries.
+	// calmPeriod is the pause after a look that found less than a full batch. It is long, so that
+	// an idle cluster has few queries.
 	calmPeriod = 10 * time.Second
 	// tidyRuns bounds the batches of one kind of rows in a look; the next look does the rest.
 	tidyRuns  = 20
@@ -71,10 +70,10 @@ const (
 
 	// RequestsKept is the lifetime of an Idempotency-Key.
 	RequestsKept = 24 * time.Hour
-	// NotesKept is the time for which a follower of ends may pause without missing any.
+	// NotesKept is how long a follower of ends may pause without missing an end.
 	NotesKept = 6 * time.Hour
-	// notesHeld bounds the life of notes that are not counted for the output of apps yet. After
-	// that time the notes are removed, and the output is counted by a scan of all runs.
+	// notesHeld bounds the life of notes whose runs are not counted yet for the output of apps.
+	// After that time the notes are removed, and a scan of all runs counts the output.
 	notesHeld = 24 * time.Hour
 	// startsKept is the lifetime of counts of starts, longer than the minute of the limit.
 	startsKept = 3 * time.Minute
@@ -115,8 +114,8 @@ type tidyStep struct {
 	batch  func() (removed int, err error)
 }
 
-// Tidy takes one look, and reports whether there is more to do. An unknown commit does not matter:
-// the next look reads the result.
+// Tidy takes one look, and reports whether there is more to do. It need not settle an unknown
+// commit, because the next look reads the result.
 func (t *Tidier) Tidy(ctx context.Context, now job.Micros) (more bool, err error) {
 	oldest, err := readOldest(t.DB.Reader(ctx))
 	if err != nil {
@@ -177,14 +176,14 @@ func (s *tidyStep) run(ctx context.Context) (more bool, err error) {
 
 func (t *Tidier) dropAudit(ctx context.Context, before job.Micros) (int, error) {
 	n, err := audit.Drop(ctx, t.DB.DB, before, tidyBatch)
-	if sql.IsDenied(err) { // as in the recommended setup: migrate removes the lines, and doctor warns if it does not
+	if sql.IsDenied(err) { // as in the recommended setup: migrate removes the lines, and doctor warns
 		t.denied, err = time.Now(), nil
 	}
 	return n, err
 }
 
-// dropNotes removes notes of ends, except for uncounted ones. With overheld, it stops counting and
-// removes all old notes.
+// dropNotes removes notes of ends, except for uncounted ones. With overheld, it removes all old
+// notes and stops the count of kept output.
 func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool) (removed int, err error) {
 	err = t.DB.Tx(ctx, func(tx *sql.Tx) error {
 		sums, err := trip.ReadOutputSums(tx)
@@ -208,8 +207,8 @@ func (t *Tidier) dropNotes(ctx context.Context, before job.Micros, overheld bool
 	return removed, err
 }
 
-// dropStarts removes some counts before the first second or after the last one, and returns their
-// number. Counts in the future come from the time before MySQL's clock was put back.
+// dropStarts removes some counts before one second or after another, and returns their number.
+// Counts in the future were written before MySQL's clock was put back.
 func dropStarts(ctx context.Context, db *sql.DB, before, behind int64, limit int) (removed int, err error) {
 	const query = `
 		DELETE FROM app_start
@@ -222,7 +221,7 @@ func dropStarts(ctx context.Context, db *sql.DB, before, behind int64, limit int
 	})
 }
 
-// oldest has the time of the oldest row of each kind; zero without rows.
+// oldest has the time of the oldest row of each kind; zero: there is no row.
 type oldest struct {
 	Request job.Micros
 	Line    job.Micros // of an audit line
@@ -248,8 +247,8 @@ func readOldest(r sql.Reader) (o oldest, err error) {
 	return o, err
 }
 
-// dropRequests removes some requests from before an instant, with their keys and answers, and
-// returns their number. Their runs and backfills stay.
+// dropRequests removes some requests from before an instant, with their keys and answers. The runs
+// and backfills of these requests stay. dropRequests returns the number of removed requests.
 func dropRequests(ctx context.Context, db *sql.DB, before job.Micros, limit int) (int, error) {
 	const find = `
 		SELECT id

@@ -14,8 +14,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// together holds ends that affect other runs: another run waits for the ended run, or that run
-// holds a slot or has a retry.
+// together holds ends that affect other runs: another run waits for the ended run, or the ended
+// run holds a slot or has a retry.
 type together struct {
 	ends    []trip.End
 	sequels *sequels
@@ -41,8 +41,8 @@ type finisher struct {
 }
 
 // finish writes the ends and the next attempts, and wakes the runs that come next, all in one
-// transaction. Then it calls sets: done are the ends that are written, by us or by another owner;
-// busy are the ends that it postpones, because a row that they need is locked.
+// transaction. Then it calls sets. done are the ends that are written, by us or by another owner.
+// busy are the ends that finish postpones, because a row that they need is locked.
 func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, busy []trip.End)) error {
 	var t *together
 	write := func(tx *sql.Tx) error {
@@ -64,14 +64,14 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 			Rows: write,
 			// Runs that have ended are not ours any more, so nothing is written twice.
 			Settle: func(tx *sql.Tx) error { _, err := f.learn(ctx, write(tx)); return err },
-			// If we die before this, the ends are in the rows, and the next attempts, woken runs and
-			// runs of followers are idle.
+			// If we die before this, the ends are in the rows. The next attempts, woken runs and
+			// runs of followers are idle, and any node starts them.
 			Sets: func() { sets(t.done(), t.busy) },
 		})
 	}
 	learned, err := f.learn(ctx, do())
 	if learned {
-		err = do() // if somebody edits such a job just now, the next try writes the ends
+		err = do() // if an edit interferes again just now, the next try of the ends succeeds
 	}
 	if err == nil && t.woken > 0 {
 		f.wakeOverdue.Up()
@@ -80,7 +80,7 @@ func (f *finisher) finish(ctx context.Context, ends []trip.End, sets func(done, 
 	return err
 }
 
-// learn reads the definitions that a transaction lacked. They are not read and decoded inside it.
+// learn reads the definitions that a transaction lacked, outside of the transaction.
 func (f *finisher) learn(ctx context.Context, err error) (learned bool, _ error) {
 	unread := new(unreadJobs)
 	if !errors.As(err, &unread) {
@@ -163,8 +163,8 @@ func (t *together) lockJobs(tx *sql.Tx, ids []int64) error {
 	return err
 }
 
-// lockRuns locks the rows of runs, and reads them again: they may have ended since, or have a kill
-// request.
+// lockRuns locks the rows of runs, and reads them again. Meanwhile the runs may have ended or got
+// a kill request.
 func (t *together) lockRuns(tx *sql.Tx, session trip.Owner, launches []trip.Launch) error {
 	locked, err := trip.LockEndings(tx, session, launches)
 	if err != nil {

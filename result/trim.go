@@ -17,17 +17,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Trimmer keeps apps within their limit of kept output. If the runs of an app keep more, it removes
-// the output of the earliest due times; the runs stay. Only the node that holds the chore does it.
+// Trimmer keeps apps within their limit of kept output. If the runs of an app keep more, it
+// removes the output of the earliest due times. The runs stay. Only the node that holds the chore
+// does this work.
 //
 //	count new runs ──▶ sum per app ──▶ oldest output of each app over its limit ──▶ remove
 //
 // Each app with a limit has a sum, so an app within its limit costs only the count of its new
-// output. The Retainer subtracts the output that it removes from the sums, in its own transaction.
-// Package trip ensures that each run is counted once, see trip/kept.go.
+// output. When the Retainer removes output, it subtracts that output from the sums, in the same
+// transaction. Package trip ensures that each run is counted once, see trip/kept.go.
 //
-// Without any limit it sends no statement. If we die between two transactions, the next node goes
-// on from the rows.
+// Without any limit the Trimmer sends no statement. If we die between two transactions, the next
+// node goes on from the rows.
 type Trimmer struct {
 	TrimmerConfig
 
@@ -76,9 +77,9 @@ func (r *Trimmer) Run(ctx context.Context) error {
 	})
 }
 
-// Look counts new output and removes surplus output, if this node has the chore. It counts only up
-// to the latest note that the previous look has seen, a minute ago, because a note may be committed
-// after a note with a higher id. It reports whether there is more to do.
+// Look counts new output and removes surplus output, if this node has the chore. A note may be
+// committed after a note with a higher id. So Look counts only up to the latest note of the
+// previous look, a minute ago. It reports whether there is more to do.
 func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	if !r.Session.Fresh() || r.Lookout.NoLimits() {
 		return false, loop.ErrSkipped
@@ -123,15 +124,15 @@ func (r *Trimmer) Look(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// begin starts to count whatever is not counted yet: the notes of ends, if nobody follows them yet,
-// and apps with a new limit. For apps without a limit, it resets the scan for earlier runs.
+// begin starts to count whatever is not counted yet: the notes of ends, if they are not counted
+// yet, and apps with a new limit. For apps without a limit, it resets the scan for earlier runs.
 func (r *Trimmer) begin(ctx context.Context, limits []trip.OutputLimit, upto int64) (trip.OutputSums, error) {
 	sums, err := trip.ReadOutputSums(r.DB.Reader(ctx))
 	if err != nil {
 		return sums, err
 	}
-	// The last counted note may have been removed, but ids never fall, unless rows were removed by
-	// hand.
+	// The last counted note may have been removed. Still ids never fall, unless rows were removed
+	// outside the program.
 	ahead := sums.Upto > r.latest && r.latest > 0
 	apps := appsOf(limits)
 	complete := true
@@ -168,7 +169,8 @@ func appsOf(limits []trip.OutputLimit) []int32 {
 	return apps
 }
 
-// count adds runs to the sums by notes of ends, up to a note. It returns the last note counted.
+// count reads notes of ends up to note upto, and adds their runs to the sums. It returns the last
+// note that it counted.
 func (r *Trimmer) count(
 	ctx context.Context, limits []trip.OutputLimit, from, upto int64, began time.Time,
 ) (counted int64, err error) {
@@ -192,8 +194,8 @@ func (r *Trimmer) count(
 	return counted, nil
 }
 
-// app counts the runs of an app that ended before counting began, and removes its oldest output
-// until it is within its limit. It reports whether there is more to do.
+// app counts the runs of an app that ended before counting began. Then it removes the app's oldest
+// output until the app is within its limit. It reports whether there is more to do.
 func (r *Trimmer) app(ctx context.Context, l trip.OutputLimit, began time.Time) (more bool, err error) {
 	s, err := r.sum(ctx, l)
 	for page := 0; err == nil && !s.All; page++ {
@@ -275,8 +277,8 @@ func (r *Trimmer) trim(ctx context.Context, l trip.OutputLimit, s trip.OutputSum
 	return true, nil
 }
 
-// enough returns the first runs whose output adds up to the surplus, the size of that output, and
-// the due time up to which the app has no output after its removal.
+// enough returns the first runs whose output adds up to the surplus, and the size of that output.
+// upto is the due time before which the app then has no output.
 func enough(
 	old []trip.KeptOutput, over int64, end job.Micros,
 ) (oldest []trip.KeptOutput, bytes int64, upto job.Micros) {
@@ -288,8 +290,8 @@ func enough(
 	return old, bytes, end
 }
 
-// recount handles a sum that the rows do not confirm, because runs or the sum were changed by hand.
-// It reports whether there is something to count.
+// recount handles a sum that the rows do not confirm, because runs or the sum were changed outside
+// the program. It reports whether there is something to count.
 func (r *Trimmer) recount(ctx context.Context, l trip.OutputLimit, was trip.OutputSum) (more bool, err error) {
 	s, err := r.sum(ctx, l)
 	if err != nil || s != was {

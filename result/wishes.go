@@ -26,8 +26,8 @@ type Killer interface {
 }
 
 // Wishes finds executing runs of this session that must be killed, because of a request or because
-// a later due time replaces them. Any node may write such a wish, so nodes need not reach each
-// other.
+// a later due time replaces them. Any node may write such a wish to the run's row, so nodes need
+// not reach each other.
 type Wishes struct{ WishesConfig }
 
 // wishPeriod bounds the time until a node sees a wish of another node. A look reads the rows of all
@@ -49,7 +49,8 @@ func (w *Wishes) Run(ctx context.Context) error {
 	}.Run(ctx, loop.Each(w.look))
 }
 
-// look kills the runs at each look until they have ended: repeated kills do no harm.
+// look kills the runs. Each look kills a run again until the run has ended, because repeated kills
+// do no harm.
 func (w *Wishes) look(ctx context.Context) error {
 	if w.Executing.Len() == 0 {
 		return loop.ErrSkipped

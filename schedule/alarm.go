@@ -9,14 +9,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Runs that wait for the rate of their group are woken by time. The row of the group says when
-// (grp.wake_at). Each look for overdue runs reads the rows, so any node wakes them. The node that
-// wrote an instant also ends its pause then.
+// Runs that wait for the rate of their group are woken by time. The group's row holds the next
+// instant (grp.wake_at). Each look for overdue runs reads these rows, so any node can wake the
+// runs. The node that wrote the instant also looks at exactly that instant.
 
 // alarm is the next instant at which a group must be woken; zero: none is known.
 type alarm struct{ at atomic.Int64 }
 
-// set makes the alarm go off at an instant, or earlier. It reports whether that is news.
+// set makes the alarm go off at an instant. An earlier alarm stays. set reports whether it changed
+// the alarm.
 func (a *alarm) set(at job.Micros) bool {
 	for {
 		was := a.at.Load()
@@ -44,8 +45,8 @@ func (a *alarm) pause(pause time.Duration, now job.Micros) time.Duration {
 	return pause
 }
 
-// setAlarm remembers when a group must be woken. If that is soon, the pause before the next look
-// for overdue runs is too long, so it wakes that loop.
+// setAlarm remembers when a group must be woken. It wakes the loop that looks for overdue runs if
+// the loop's pause would end later.
 func (s *Starter) setAlarm(at, now job.Micros) {
 	if s.alarm.set(at) && at.Sub(now) < overduePeriod {
 		s.WakeOverdue.Up()

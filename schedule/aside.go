@@ -12,12 +12,12 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// asidePause is how long a run rests after MySQL has refused its start because of a value in some
-// row. An immediate second try would be refused again.
+// asidePause is how long a run rests after MySQL has refused its start because of a value in a
+// row. MySQL would refuse an immediate second try, too.
 const asidePause = 30 * time.Second
 
-// aside remembers runs whose start MySQL has refused. The look for overdue runs skips them for a
-// while.
+// aside remembers runs whose start MySQL has refused. For a while, the look for overdue runs skips
+// these runs.
 type aside struct {
 	mu    sync.Mutex
 	until map[int64]job.Micros // by run

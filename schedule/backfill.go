@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// backfillBatch is the most backfills to which one look gives runs.
+	// backfillBatch bounds the backfills that one look feeds with runs.
 	backfillBatch = 100
 	// backfillLooks bounds how many due times of a backfill one look checks for an earlier success.
 	backfillLooks = 1000

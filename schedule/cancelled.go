@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// readBackfills reads the states of backfills. A cancellation locks the row of the job, so it cannot
-// happen while this transaction holds that lock.
+// readBackfills reads the states of backfills. This transaction has locked the rows of the jobs. A
+// cancellation needs the same locks, so the states stay true until the commit.
 func (s *scene) readBackfills(tx *sql.Tx, runs []trip.Run) error {
 	backfills := map[int64]bool{}
 	for i := range runs {

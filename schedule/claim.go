@@ -34,9 +34,9 @@ type ClaimerConfig struct {
 	Most      int               // the most prepared runs that this session holds
 	Node      string            // name of this node, for the audit
 
-	// Wake makes the next look come at once and begin a new round (see round). It is sent after a
-	// change that may move a cursor into the past, such as the end of a pause. If the node dies
-	// before that look, a round of another node finds the cursor within a minute.
+	// Wake makes the next look come at once and begin a new round (see round). Changes that may
+	// move a cursor into the past, such as the end of a pause, send it. If the node dies before
+	// that look, a round of another node finds the cursor within a minute.
 	Wake loop.Wake
 }
 
@@ -100,7 +100,8 @@ func (c *Claimer) claim(ctx context.Context, now job.Micros, look trip.Slice) (f
 // mostRuns is roughly the number of runs that one claim inserts.
 const mostRuns = 2 * claimBatch
 
-// parts cuts plans into parts for one claim each. It counts runs, because a few jobs can have many.
+// parts cuts plans into parts for one claim each. It counts runs and not jobs, because one job can
+// have many runs.
 func parts(plans []plan) (out [][]plan) {
 	for len(plans) > 0 {
 		n, runs := 0, 0
@@ -144,8 +145,8 @@ type plan struct {
 	grouped   bool  // its runs take slots of a group
 }
 
-// compute plans the claims of candidates. It skips a candidate whose definition is not cached,
-// because somebody has just edited the job: the next look finds it again. A candidate with an
+// compute plans the claims of candidates. If a definition is not cached, somebody has just edited
+// the job: compute skips the candidate, and the next look finds it again. A candidate with an
 // expensive schedule goes to the slow lane.
 func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now job.Micros) []plan {
 	plans := make([]plan, 0, len(candidates))
@@ -172,8 +173,8 @@ func (c *Claimer) compute(ctx context.Context, candidates []trip.Candidate, now 
 	return plans
 }
 
-// plan computes the due times of a candidate. They are invalid if work is used up: the caller
-// checks work.Err.
+// plan computes the due times of a candidate. If work is used up, the due times are invalid, so
+// the caller checks work.Err.
 func (c *Claimer) plan(candidate trip.Candidate, d *Definition, work *job.Work, now job.Micros) plan {
 	p := plan{Candidate: candidate, broken: d.Err, elsewhere: !d.admits(c.Labels)}
 	if p.broken == nil && min(candidate.NextDue, candidate.Cursor()) < 0 {
@@ -234,7 +235,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 				c.left.Store(true)
 			}
 
-			// Due runs start at once if they may. The others are prepared.
+			// Start the due runs that may start. Prepare the others.
 			if claimed, err = at.decide(tx, own, jobs, c.Definitions, now); err != nil {
 				return err
 			}
@@ -251,7 +252,7 @@ func (c *Claimer) write(ctx context.Context, plans []plan, now job.Micros) error
 			return trip.Insert(tx, trip.NoOwner, idle)
 		},
 		// After an unknown commit, nobody looks up the prepared runs. If the claim was applied,
-		// they become overdue and any node with a free slot starts them. The started runs must be
+		// they become overdue, and any node with a free slot starts them. The started runs must be
 		// looked up, because nobody takes over an executing run.
 		Settle: func(tx *sql.Tx) error { claimed = nil; return at.settle(tx) },
 		// If we die before this, the prepared runs become overdue two seconds after their due
@@ -286,7 +287,7 @@ func asRead(plans []plan, runs [][]trip.Run, jobs map[int64]*trip.Job) (kept []*
 }
 
 // writeJobs writes everything of the plans except the runs. The transaction has locked the rows of
-// the jobs, and they are as they were read.
+// the jobs. They have not changed since they were read.
 func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begun, now job.Micros) error {
 	cursors := make([]trip.Cursor, len(plans))
 	var counted []trip.Counted
@@ -323,9 +324,9 @@ func (c *Claimer) writeJobs(tx *sql.Tx, plans []*plan, begun map[int64]trip.Begu
 	return trip.InsertCounted(tx, counted, now)
 }
 
-// mint makes the runs of all plans. Some plans may be dropped later, but ids are plenty. A run
-// whose due time has passed gets due_now = now. Otherwise it would be overdue at once, and other
-// nodes would take it before this node can start it.
+// mint makes the runs of all plans. Ids of plans that are dropped later stay unused. A run whose
+// due time has passed gets due_now = now. With the true due time, it would be overdue at once, and
+// other nodes would take it before this node can start it.
 func (c *Claimer) mint(plans []plan, now job.Micros) [][]trip.Run {
 	n := 0
 	for i := range plans {

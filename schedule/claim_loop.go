@@ -15,8 +15,8 @@ import (
 
 const (
 	claimPeriod = 500 * time.Millisecond
-	// neglect is how late a due time must be before any session claims it. Until then it is left to
-	// the session that has its share.
+	// neglect is how late a due time must be before any session claims it. Until then only the
+	// session whose share contains it claims it.
 	neglect = time.Second
 	// lanes is the number of parts of a backlog that are claimed in parallel.
 	lanes = 2
@@ -58,8 +58,8 @@ func (c *Claimer) Run(ctx context.Context) error {
 	}
 }
 
-// look claims one batch of the session's own share, and the neglected due times in another share.
-// It reports whether there is more to claim at once.
+// look claims one batch of the session's own share, and neglected due times in one share of
+// another session. It reports whether there is more to claim at once.
 func (c *Claimer) look(ctx context.Context, now job.Micros) (more bool, err error) {
 	own, others := shareOf(c.Session), otherShares(c.Session)
 	other := others[turn(now)%len(others)]
@@ -128,9 +128,9 @@ func (c *Claimer) claimOn(ctx context.Context, slice trip.Slice) (more bool, err
 	}
 }
 
-// shareOf returns the hashes of a session's share, without bounds of time. If sessions count each
-// other differently for a moment, their shares overlap or leave a gap. That is harmless: claims are
-// guarded, and a due time in a gap is claimed once it is late.
+// shareOf returns the hashes of a session's share, without bounds of time. For a moment, sessions
+// may count each other differently. Then their shares overlap or leave a gap. Neither does harm:
+// claims are guarded, and any session claims a due time in a gap once it is late.
 func shareOf(s Session) trip.Slice {
 	index, of := s.Share()
 	if index < 0 || of <= 0 {
@@ -142,7 +142,8 @@ func shareOf(s Session) trip.Slice {
 // otherShares returns the shares of the other sessions, in the order of this session's turns.
 func otherShares(s Session) []trip.Slice {
 	index, of := s.Share()
-	// Cover every hash that a row can have: a hash that was edited by hand may be in no share.
+	// Cover every hash that a row can have: a hash that was changed outside the program may be in
+	// no share.
 	all := trip.Slice{FromHash: math.MinInt16, ToHash: math.MaxInt16 + 1}
 	if index < 0 || of <= 1 {
 		return []trip.Slice{all}
@@ -164,7 +165,7 @@ func otherShares(s Session) []trip.Slice {
 	return out
 }
 
-// turn numbers the looks by MySQL's clock, so all sessions have the same number at a time. Two
-// sessions then never look at the same foreign share at once. Otherwise all sessions that finish a
-// backlog early would compete for the rows of the slowest one, and delay it.
+// turn numbers the looks by MySQL's clock, so all sessions have the same number at a time. So two
+// sessions never look at the same foreign share at once. With equal turns, all sessions that
+// finish a backlog early would compete for the rows of the slowest session, and delay it.
 func turn(now job.Micros) int { return int(now.Time().UnixMicro() / claimPeriod.Microseconds()) }

@@ -25,8 +25,8 @@ type Definition struct {
 	slow atomic.Bool // its due times take long to compute
 }
 
-// admits reports whether a node with these labels may run the job. Any node may run a job with an
-// invalid definition: its runs are refused.
+// admits reports whether a node with these labels may run the job. Any node may take a job with an
+// invalid definition, because the job's runs are refused anyway.
 func (d *Definition) admits(labels map[string]string) bool {
 	return d.Err != nil || d.Place.Takes(labels)
 }

@@ -6,9 +6,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// A due time may already have passed when it is claimed. Then the claim also starts its run, in the
-// same transaction. This costs less than two thirds of a separate claim and start. It works only
-// for runs that start at once. A run that must wait, is refused, or takes a slot of a group becomes
+// If a due time has already passed when it is claimed, the claim also starts its run, in the same
+// transaction. This costs less than two thirds of a separate claim and start. It works only for
+// runs that start at once. A run that must wait, is refused, or takes a slot of a group becomes
 // prepared, and the starter judges it.
 
 // direct holds the runs that one claim starts at once.
@@ -67,7 +67,7 @@ func (d *direct) jobsOf(runs [][]trip.Run) (jobs []int64) {
 }
 
 // decide judges runs of jobs that the transaction has locked. It keeps the runs that start, and
-// returns the others to be prepared.
+// returns the runs that must be prepared.
 func (d *direct) decide(
 	tx *sql.Tx, runs []trip.Run, jobs map[int64]*trip.Job, defs *Definitions, now job.Micros,
 ) (prepare []trip.Run, err error) {

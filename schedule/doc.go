@@ -24,13 +24,13 @@
 // next, or waits for a slot of its group as the first run of its job. Other runs of the job are
 // skipped, replace it, or wait in the line of the job.
 //
-// A waiting run has state waiting and no owner; due_now is its place in the line (see package trip).
-// In its own transaction it marks the run that it waits for as awaited, so an end of that run either
-// sees the mark or comes first. A transaction that ends a marked run, refuses it, or makes it wait
-// for something different also wakes the next run. There is no other list of waiting runs, and no
-// sweeper.
+// A waiting run has state waiting and no owner; due_now is its place in the line (see package
+// trip). In its own transaction it marks the run that it waits for as awaited. So an end of that
+// run either sees the mark, or precedes it. A transaction that ends a marked run, refuses it, or
+// makes it wait for something different also wakes the next run. There is no other list of waiting
+// runs, and no sweeper.
 //
-// A group counts its taken slots. A start raises the count and the end of the run lowers it; run.grp
-// names the group. A woken run holds no slot, but newcomers leave one for it for five seconds. If it
-// does not begin by then, the first node that notices wakes the next run.
+// A group counts its taken slots. A start raises the count and the end of the run lowers it;
+// run.grp names the group. A woken run holds no slot, but new runs leave one free for it for five
+// seconds. If the woken run has not begun by then, the first node that notices wakes the next run.
 package schedule

@@ -2,10 +2,10 @@ package schedule
 
 import "slices"
 
-// doubt drops verdicts that are no longer sure. The start or wait of a run has failed (action
-// forget), because another node has taken the run over or an edit has taken it back. Verdicts on
-// one job build on each other, so doubt drops all verdicts of the given kinds on the job of that
-// run. Their runs are judged again later.
+// doubt drops verdicts that are no longer sure. If another node has taken a run over, or an edit
+// has taken it back, the start or wait of the run has failed (action forget). Verdicts on one job
+// build on each other. So doubt drops all verdicts of the given kinds on that job, and their runs
+// are judged again later.
 func doubt(verdicts []verdict, doubtful ...action) {
 	lost := map[int64]bool{}
 	for i := range verdicts {

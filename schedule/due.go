@@ -26,9 +26,9 @@ type counted struct {
 const maxRuns = 100
 
 // dueFrom lists the due times of a job from its cursor (included) up to the horizon. A due time is
-// misfired if it is older than misfire.after of the job, or passed before the job was resumed. The
-// misfire policy may start the latest misfired due times late. The others are counted in one
-// record.
+// misfired if it is older than the job's misfire.after, or if it passed before the job was
+// resumed. The misfire policy may start the latest misfired due times late. The other misfired due
+// times are counted in one record.
 func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumption, now, horizon job.Micros) dueTimes {
 	var d dueTimes
 	switch {
@@ -59,8 +59,8 @@ func dueFrom(spec *job.Spec, s job.Schedule, cursor job.Micros, resumed resumpti
 	}
 }
 
-// misfired divides the due times in [from, to]: the latest ones that the policy starts late become
-// runs, and the others are counted.
+// misfired divides the due times in [from, to]. The latest ones become runs, if the misfire policy
+// starts them late. The others are counted.
 func (d *dueTimes) misfired(spec *job.Spec, s job.Schedule, from, to, now job.Micros) {
 	last, ok := lastIn(s, from, to)
 	var late []job.Micros
@@ -89,7 +89,7 @@ func (d *dueTimes) count(spec *job.Spec, first, last job.Micros, n int64) {
 	}
 }
 
-// resumedAt says of counted due times that they passed in a pause.
+// resumedAt gives counted due times that passed in a pause the pause as their reason.
 func (d *dueTimes) resumedAt(resumed resumption) {
 	if d.counted != nil && d.counted.first < resumed.at {
 		d.counted.outcome = job.Skipped

@@ -9,14 +9,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// A job that follows several jobs gets a run with each end that counts. The end also leaves an
-// arrival. The starts of these runs exclude each other by the row of the job: a start that finds an
-// arrival of each upstream job removes them and goes on; others find that one is missing, or that
-// their own was used, and their runs are removed. An arrival commits together with its run, so the
-// last of the starts sees them all.
+// A job can follow several jobs. Each end of such an upstream job leaves an arrival and makes a
+// run. The starts of these runs exclude each other by the row of the job. A start that finds an
+// arrival of each upstream job removes these arrivals and goes on. Any other run is removed: an
+// arrival is still missing, or an earlier start has used the run's own arrival. An arrival commits
+// together with its run, so the last of the starts sees all arrivals.
 //
-// Arrivals of chains that began with the same run are a wave: they go only with each other. Else two
-// branches of one chain would stay shifted for ever once one of them has failed.
+// Arrivals of chains that began with the same run are a wave: they are used only together. Without
+// waves, one failure in one branch of a chain would shift the two branches against each other for
+// ever.
 
 // mostArrivals bounds the arrivals of one upstream job that wait for the others.
 const mostArrivals = 10
@@ -48,7 +49,7 @@ func gathers(r *trip.Run, spec *job.Spec) bool {
 		r.Given != nil && r.Given.Upstream != nil && spec.After.Gathers()
 }
 
-// follows: the job may have been edited since the end of another job's run made the run due.
+// follows: the job may have been edited after the end of an upstream job made this run due.
 func follows(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Kind != trip.After || r.Attempt > 1 || r.Given == nil || r.Given.Upstream == nil || j.spec() == nil {
 		return nil
@@ -90,8 +91,8 @@ func (j *jobScene) gathered(v *verdict) {
 	j.arrivals = slices.DeleteFunc(slices.Clone(j.arrivals), func(a trip.Arrival) bool { return used[a.Run] })
 }
 
-// waveOf returns the arrivals that are used up if the job starts because of the end of a run; nil if
-// the arrival of that run is gone, or if an upstream job has none that goes with it.
+// waveOf returns the arrivals that are used up if the end of a run starts the job. It returns nil
+// if the arrival of that run is gone, or if an upstream job has no matching arrival.
 func waveOf(run int64, spec *job.Spec, arrivals []trip.Arrival) (used []trip.Arrival) {
 	at := slices.IndexFunc(arrivals, func(a trip.Arrival) bool { return a.Run == run })
 	if at < 0 {
@@ -99,7 +100,8 @@ func waveOf(run int64, spec *job.Spec, arrivals []trip.Arrival) (used []trip.Arr
 	}
 	own := arrivals[at]
 
-	// Take of each job the latest arrival of the wave, else the latest of a chain that began elsewhere.
+	// Of each job, take the latest arrival of the same wave. If there is none, take the latest
+	// arrival of another chain.
 	picked, mixed := map[job.Name]trip.Arrival{}, false
 	for _, name := range spec.Upstreams() {
 		wave, other := trip.Arrival{}, trip.Arrival{}
@@ -135,8 +137,8 @@ func waveOf(run int64, spec *job.Spec, arrivals []trip.Arrival) (used []trip.Arr
 	return used
 }
 
-// outdated returns the arrivals that need not wait any longer: they are too old to go with the end of
-// a run, or too many.
+// outdated returns the arrivals that need not wait any longer: they are too many, or too old to be
+// used together with the end of a run.
 func outdated(run int64, spec *job.Spec, arrivals []trip.Arrival) (out []trip.Arrival) {
 	at := slices.IndexFunc(arrivals, func(a trip.Arrival) bool { return a.Run == run })
 	if at < 0 {
@@ -211,8 +213,8 @@ func (j *jobScene) watches(r *trip.Run) bool {
 	return j.Followed || r.Kind == trip.Schedule && spec != nil && spec.Delay != 0
 }
 
-// delayedDue returns the due time of a job with a delay: its cursor. The end of its run makes the
-// next one.
+// delayedDue returns the due time of a job with a delay: its cursor. The next due time is known
+// only when the run of this one ends.
 func delayedDue(spec *job.Spec, cursor job.Micros, resumed resumption, now, horizon job.Micros) (d dueTimes) {
 	if cursor > horizon {
 		d.next = cursor

@@ -9,9 +9,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// GiveBack makes all prepared runs of this session idle, so other nodes start them on time. It is
-// for a node that is about to stop, is cordoned, or has lost its guard. Without it other nodes
-// would start the runs two seconds late.
+// GiveBack makes all prepared runs of this session idle, so other nodes start them on time.
+// Without it, other nodes would start them two seconds late. A node gives its runs back when it is
+// about to stop, is cordoned, or has lost its guard.
 //
 // The caller must stop claims and starts first.
 func (s *Starter) GiveBack(ctx context.Context) error {

@@ -8,15 +8,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// A run that no living node may run stays idle until there is a node for it. A run of the schedule
-// ends missed once its job's rules would no longer start it. It ends skipped if it is due while its
-// app is paused, as on any node. Manual runs wait without limit, because no later due time replaces
-// them.
+// A run that no living node may run stays idle and waits for a node. A run of the schedule ends
+// missed once its job's rules would no longer start it. If its app is paused when the run is due,
+// the run ends skipped, as on any node. Manual runs wait without limit, because no later due time
+// replaces them.
 
-// homeless returns the runs among others that must end now. No living node may run them, and they
-// are too late, or a stop ends them.
+// homeless returns the runs among others that must end now: no living node may run them, and they
+// are too late or a stop ends them.
 func (s *Starter) homeless(ctx context.Context, others []trip.Held, now job.Micros) (out []trip.Held) {
-	share := shareOf(s.Session) // each node ends only the runs in its share: so one node ends each run
+	share := shareOf(s.Session) // each run is in the share of one node, and only that node ends the run
 	runs := make([]trip.Run, len(others))
 	for i := range others {
 		runs[i] = others[i].Run

@@ -10,8 +10,8 @@ import (
 )
 
 // takeIdle prepares idle runs that become due within the look-ahead: retries, manual runs,
-// backfills, and runs that a node claimed for other nodes. Idle runs that are due already are
-// started directly: see overdue.go. It returns the number of runs that it took.
+// backfills, and runs that a node claimed for other nodes. Idle runs that are already due start
+// without being prepared: see overdue.go. takeIdle returns the number of runs that it took.
 func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err error) {
 	room := min(claimBatch, c.Most-c.Prepared.Len())
 	if !c.Session.Fresh() || room <= 0 {
@@ -49,8 +49,8 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 			taken = atLaunches(idle, got)
 			return err
 		},
-		// As in a claim, nobody looks up the runs of an unknown commit. If they were taken, they
-		// are in no set, and become overdue.
+		// As in a claim, nobody looks up the runs of an unknown commit. If the commit was applied,
+		// the runs are in no set, and become overdue.
 		Settle: func(*sql.Tx) error { taken = nil; return nil },
 		Sets:   func() { c.Prepared.Add(taken) },
 	})
@@ -59,8 +59,8 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 }
 
 // ours returns the idle runs that this session should take: runs in its share, and runs of jobs
-// that only some nodes may run, including this node. For such jobs the share does not count,
-// because its node may not be allowed to run them.
+// that only some nodes may run, if this node is one of them. For such jobs the share does not
+// count, because the node with the share may not be allowed to run them.
 func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []trip.Held) {
 	share := shareOf(c.Session)
 	for _, h := range found {

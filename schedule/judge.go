@@ -78,8 +78,8 @@ var policies = []policy{
 	slot,
 }
 
-// judge gives every run a verdict, the earliest due first, and among these the highest priority. It
-// updates the scene after each.
+// judge gives every run a verdict. Earlier due times come first, and among equal ones the higher
+// priority. judge updates the scene after each verdict.
 func judge(runs []trip.Run, s *scene) []verdict {
 	order := slices.Clone(runs)
 	slices.SortFunc(order, byDue)
@@ -183,8 +183,9 @@ func lockedJob(_ *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// begun: the run executes already. This node holds an earlier launch; another node has taken the
-// run over and started it. If the run were refused here, its turn would pass to another run.
+// begun: the run executes already. Another node has taken the run over and started it, so this
+// node's launch is outdated. If this node refused the run, the turn would pass to another run
+// while the run still executes.
 func begun(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if j.turn != nil && j.turn.Launch.Run == r.Launch.Run && j.turn.State == trip.Executing {
 		return &verdict{action: forget}
@@ -226,11 +227,12 @@ func elsewhere(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return &verdict{action: release}
 }
 
-// due reports whether nobody asked for the run: it has a due time, and may be too late.
+// due reports whether a run has a due time, so that it can be too late. Nobody asked for such a
+// run.
 func due(r *trip.Run) bool { return r.Kind == trip.Schedule || r.Kind == trip.After }
 
-// startDeadline applies to first attempts of runs that nobody asked for. Manual runs start however late they
-// are.
+// startDeadline applies to first attempts of runs that nobody asked for. Manual runs start even if
+// they are very late.
 func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	deadline := j.def.Spec.StartDeadline
 	if deadline == 0 || !due(r) || r.Attempt > 1 || now.Sub(r.Due) <= time.Duration(deadline) {
@@ -243,8 +245,8 @@ func startDeadline(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 		"no node could start it before its start deadline, %s after it was due", deadline)
 }
 
-// misfire: a scheduled run that is too old starts only if the misfire policy says so. The answer is
-// computed before the transaction (lateOnes), because it may need many due times of the schedule.
+// misfire: a scheduled run that is too old starts only if the misfire policy says so. The answer
+// may need many due times of the schedule, so lateOnes computes it before the transaction.
 func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	if !isMisfired(r, j.def, j.Version, now) {
 		return nil
@@ -265,9 +267,9 @@ func misfire(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 }
 
 // isMisfired reports whether the misfire policy of the given version applies to a scheduled run.
-// The age of the run counts from due_now: a late claim has already applied the policy. If the job
-// was edited after the claim, the claim applied the policy of another version. Then the age counts
-// from the due time, unless the run was woken.
+// The run's age counts from due_now, because a late claim has already applied the policy. If the
+// job was edited after the claim, the claim applied the policy of another version. Then the age
+// counts from the due time, unless the run was woken.
 func isMisfired(r *trip.Run, d *Definition, version int32, now job.Micros) bool {
 	since := r.DueNow
 	if r.Version != version && !r.Woken {

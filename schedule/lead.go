@@ -20,9 +20,11 @@ const (
 	minLead = 10 * time.Millisecond
 	maxLead = 250 * time.Millisecond
 	// calm is the number of starts after which a high measurement has lost about two thirds of its
-	// weight. A disk that was slow a moment ago is soon slow again.
+	// weight. The weight falls slowly, because a disk that was slow a moment ago is soon slow
+	// again.
 	calm = 1024
-	// maxWindow bounds spawn windows. The answer to a pause waits until open windows have passed.
+	// maxWindow bounds spawn windows, because the answer to a pause waits until open windows have
+	// passed.
 	maxWindow = 10 * time.Second
 )
 
@@ -33,8 +35,8 @@ func (p *pace) lead() time.Duration {
 }
 
 // window returns the spawn window: how long a run may be spawned after its due time. For a late
-// start it counts from the clock reading of the start. With a slow link to MySQL that reading is
-// old by the time the commit is known, so the window grows with the duration of starts.
+// start, the window counts from the start's reading of the clock. With a slow link to MySQL that
+// reading is old by the time the commit is known, so the window grows with the duration of starts.
 func (p *pace) window(least time.Duration) time.Duration {
 	return min(maxWindow, max(least, 3*time.Duration(p.took.Load())))
 }
@@ -61,8 +63,8 @@ func (p *pace) decided(began time.Time) {
 }
 
 // patience returns the time that a run may be overdue before another node takes it over. With a
-// slow link to MySQL a start takes long, and taking over runs that are being started would only
-// delay them.
+// slow link to MySQL a start takes long. A takeover of a run that is just being started would only
+// delay the run.
 func (p *pace) patience() time.Duration {
 	return min(maxWindow, max(patience, 3*time.Duration(p.usual.Load())))
 }

@@ -18,12 +18,12 @@ import (
 )
 
 // Limiter holds a node's view of the apps with limits, so a start needs no query for them. About
-// once a second it writes the starts of this session, and reads the starts of other sessions and
-// the number of waiting runs. Between two looks it adds this node's own starts.
+// once a second the limiter looks: it writes the starts of this session, and reads the starts of
+// other sessions and the number of waiting runs. Between two looks it adds this node's own starts.
 //
-// A limit of n is therefore exact on one node. N nodes may exceed it between two looks: in the
-// worst case each node starts the whole remainder, N times n within a second, and then nothing for
-// the rest of the minute.
+// On one node a limit of n is therefore exact. N nodes may exceed the limit between two looks. In
+// the worst case each node starts the whole remainder within a second: N times n runs, and then
+// none for the rest of the minute.
 //
 // A nil Limiter knows no limits.
 type Limiter struct {
@@ -59,8 +59,8 @@ type appUse struct {
 
 const (
 	limitPeriod = time.Second
-	// limitRest is the least ratio of a pause to the duration of the look before it, because
-	// counting may be slow.
+	// limitRest is the least ratio of a pause to the duration of the look before it. The ratio
+	// bounds the load, because counting may be slow.
 	limitRest = 20
 )
 
@@ -130,8 +130,8 @@ func (l *Limiter) forget() {
 	l.apps, l.starts = nil, nil
 }
 
-// untold returns the starts of this session in the last minute, by app. Each look writes all of
-// them again, because they are few numbers.
+// untold returns the starts of this session in the last minute, by app. These are few numbers, so
+// each look writes all of them again.
 func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[string]job.Starts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +148,8 @@ func (l *Limiter) untold(limits map[string]job.AppLimits, now job.Micros) map[st
 	return out
 }
 
-// added returns the number of waiting runs that this node has added, by app, since it first saw the
-// app.
+// added returns, by app, the number of waiting runs that this node has added since it first saw
+// the app.
 func (l *Limiter) added() map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +161,8 @@ func (l *Limiter) added() map[string]int64 {
 	return out
 }
 
-// learn stores the result of a look. The counts in waiting may or may not include the runs that
-// this node added after it read before. So learn adds these runs to the counts.
+// learn stores the result of a look. This node may have added runs since the reading of before.
+// The counts in waiting may or may not include these runs, so learn adds them to the counts.
 func (l *Limiter) learn(
 	limits map[string]job.AppLimits, others map[string]job.Starts, waiting, before map[string]int64,
 ) {
@@ -293,9 +293,9 @@ type allowance struct {
 }
 
 // judge applies the limits to the verdict of the policies. If the app is at a limit, a scheduled
-// run ends skipped. A retry never does, because its due time has begun. A manual run was counted
-// when it was requested, and is skipped only if it would have to wait. Backfills are paced when
-// they get their runs: see mayFeed.
+// run ends skipped. A retry never ends skipped, because its due time has begun. A manual run was
+// counted when it was requested. It is skipped only if it would have to wait. Backfills are paced
+// when they get their runs: see mayFeed.
 func (a *allowance) judge(r *trip.Run, v verdict) verdict {
 	if a == nil || r.Attempt > 1 {
 		return v
@@ -329,14 +329,14 @@ func (a *allowance) take(v *verdict) {
 // asked for was counted when it was requested.
 func (v *verdict) counts() bool { return v.action == start && (!v.asked || v.run.Attempt > 1) }
 
-// asked reports whether people asked for a run: a manual run or a rerun. A rerun has the kind of
-// backfills, but its request is none.
+// asked reports whether people asked for a run: a manual run or a rerun. A rerun has kind
+// Backfill, but its request is not a backfill.
 func (j *jobScene) asked(r *trip.Run) bool {
 	return r.Kind == trip.Manual || r.Kind == trip.Backfill && j.backfills[r.Request] == ""
 }
 
-// queues reports whether a verdict adds a waiting run. A woken run that finds no slot was waiting
-// before.
+// queues reports whether a verdict adds a waiting run. A woken run that finds no slot adds none:
+// it was waiting before.
 func (v *verdict) queues() bool { return v.action == wait && v.run.Group >= 0 }
 
 // over ends a run because its app is at a limit.

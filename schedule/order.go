@@ -15,20 +15,23 @@ import (
 // be prepared for a session that has ended, or for another node, while this node claims the later
 // ones. Without this rule the later ones would start first, and the earlier ones would end skipped.
 //
-// A late run is held while an earlier due time of its job has not begun. Both transactions lock the
-// row of the job, so they see each other. job.begun_to bounds the look: a run at or before it is not
-// waited for. So a run that starts past an earlier one is never held up by it again.
+// A late run is held while an earlier due time of its job has not begun. Both starts lock the row
+// of the job, so each sees the other. job.begun_to bounds the search: nobody waits for a run at or
+// before it. Once a run has started past an earlier run, no run waits for that earlier run any
+// more.
 //
-// An earlier run that does not begin within mostHeld is given up: it may be prepared on a node that
-// hangs, or its row may be locked. Each node counts that time from its own first look, so a held run
-// needs no state in MySQL, and a node that dies takes only its own count with it.
+// If an earlier run does not begin within mostHeld, the node gives it up: the run may be prepared
+// on a node that hangs, or its row may be locked. Each node counts mostHeld from its own first
+// look. So a held run needs no state in MySQL, and a node that dies takes only its own count with
+// it.
 
 const (
 	// lateBy is how late a run must be for this rule. Runs on time cost no statement.
 	lateBy = time.Second
 
-	// mostHeld is the longest time that a run is held for an earlier one. Within it, other nodes take
-	// over what a node does not start: patience, a look, and some time for the start.
+	// mostHeld is the longest time that a run is held for an earlier one. It is long enough for
+	// other nodes to take over a run that its node does not start: patience, a look, and some time
+	// for the start.
 	mostHeld = 5 * time.Second
 
 	// mostEarlier bounds the earlier runs that one look reads.
@@ -41,14 +44,14 @@ type order struct {
 	until map[trip.Unbegun]job.Micros // when the run is given up
 }
 
-// waiting is what a decision knows of the runs that the node waits for.
+// waiting is the part of order that one decision needs.
 type waiting struct {
 	jobs    map[int64]bool // jobs with such runs
 	givenUp map[int64]bool // runs
 }
 
-// now returns the runs that the node waits for. Entries are kept for a moment after their run was
-// given up, so the run is not waited for again at once.
+// now returns the runs that the node waits for. An entry stays for a moment after its run was
+// given up, so the node does not wait for the same run again at once.
 func (o *order) now(now job.Micros) (w waiting) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,7 +89,8 @@ func (o *order) note(runs []trip.Unbegun, now job.Micros) {
 }
 
 // readUnbegun reads the earlier due times that have not begun, for jobs with a late run. If this
-// node waits for an earlier run of a job already, it reads them for runs on time, too.
+// node already waits for an earlier run of a job, readUnbegun also reads them for the job's runs
+// on time.
 func (s *scene) readUnbegun(tx *sql.Tx, runs []trip.Run) error {
 	var behind map[int64]bool // jobs
 	for i := range runs {
@@ -125,14 +129,15 @@ func (s *scene) readUnbegun(tx *sql.Tx, runs []trip.Run) error {
 // ofSchedule reports whether a run is the first attempt of a due time of the schedule.
 func ofSchedule(r *trip.Run) bool { return r.Kind == trip.Schedule && r.Attempt == 1 }
 
-// keepsOrder reports whether late due times of the job start in order. With overlap replace the
-// latest one is to start. A job with one due time has no order.
+// keepsOrder reports whether late due times of the job start in order. With overlap replace, the
+// latest one should start. A job with a single due time has no order.
 func (j *jobScene) keepsOrder() bool {
 	return j.spec() != nil && j.spec().At == nil && !j.replacesOthers()
 }
 
-// inOrder: an earlier due time of the job has not begun. The run is not held if it might then be too
-// late for its start deadline or its misfire policy, and not if it has the turn.
+// inOrder: an earlier due time of the job has not begun. Three kinds of runs are not held: the run
+// with the turn, a run that a hold could make too late for its start deadline, and a run that a
+// hold could make too late for its misfire policy.
 func inOrder(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	switch {
 	case len(j.unbegun) == 0 || j.unbegun[0].Due >= r.Due:
@@ -165,8 +170,8 @@ func (j *jobScene) passed(v *verdict) {
 	}
 }
 
-// heldFor lists the runs for which others are held: the earliest of each job. The next one gets its
-// own time when the earliest one has begun or is given up.
+// heldFor lists the runs for which others are held: the earliest of each job. The next run of the
+// job gets its own time limit when the earliest has begun or is given up.
 func (s *scene) heldFor() (out []trip.Unbegun) {
 	for _, j := range s.jobs {
 		if j.behind && len(j.unbegun) > 0 {

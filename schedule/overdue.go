@@ -70,8 +70,8 @@ func (s *Starter) takeOverdue(ctx context.Context, now job.Micros) (next time.Du
 	return s.nextOverdue(verdicts, more), s.learn(ctx, verdicts, now)
 }
 
-// fitting returns the first runs that there is room for, reserves that room, and reports whether
-// runs are left.
+// fitting returns as many of the first runs as there is room for, and reserves that room. It also
+// reports whether runs are left.
 func (s *Starter) fitting(found []trip.Held) (fit []trip.Held, taken int, more bool) {
 	runs := make([]trip.Run, len(found))
 	for i := range found {
@@ -135,8 +135,8 @@ func lateForSlots(others []trip.Held, now job.Micros) map[int32]bool {
 	return late
 }
 
-// passSlotsOn wakes the next runs of groups whose woken runs have found no node with room, or whose
-// rate admits runs now. The runs that were woken before stay idle, and ask for a slot again when a
+// passSlotsOn wakes the next runs of groups whose woken runs have found no node with room, or
+// whose rate admits runs now. The earlier woken runs stay idle, and ask for a slot again when a
 // node has room.
 func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now job.Micros) (woken int, err error) {
 	if len(groups) == 0 {
@@ -171,12 +171,12 @@ func (s *Starter) passSlotsOn(ctx context.Context, groups map[int32]bool, now jo
 	return woken, nil
 }
 
-// overduePages bounds the batches that one look reads when many of the runs may not run on this
-// node.
+// overduePages bounds the batches that one look reads. A look needs several batches if this node
+// may not run many of the runs.
 const overduePages = 10
 
-// findIn lists startable runs of the given owners. out is a batch that this node may run; others
-// are runs for other nodes that it read on the way.
+// findIn lists startable runs of the given owners. out is a batch that this node may run. others
+// are the runs for other nodes that findIn read on the way.
 func (s *Starter) findIn(
 	r sql.Reader, owners []trip.Owner, state trip.State, before job.Micros,
 ) (out, others []trip.Held, err error) {

@@ -26,7 +26,7 @@ func overlap(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	return j.skip(r, now)
 }
 
-// skip skips a due time. Retries and due times that catch up wait instead.
+// skip skips a due time. Retries wait, and so do due times that the misfire policy catches up.
 func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	t := j.turn
 	switch {
@@ -45,8 +45,8 @@ func (j *jobScene) skip(r *trip.Run, now job.Micros) *verdict {
 	return j.waits(r, now) // a backfill and the schedule take turns, so neither loses due times to the other
 }
 
-// replace lets a later due time replace an earlier one. If the earlier run executes, the later one
-// waits until it is dead.
+// replace lets a later due time replace an earlier one. If the earlier run executes, the later run
+// waits until the earlier one is dead.
 func (j *jobScene) replace(r *trip.Run, now job.Micros) *verdict {
 	if v := j.overtaken(r); v != nil {
 		return v
@@ -82,8 +82,8 @@ func (j *jobScene) replacesOthers() bool {
 	return j.spec() != nil && j.def.Spec.Overlap == job.OverlapReplace
 }
 
-// turnDue returns the due time of the run that has the turn. It is zero if no run has the turn, or
-// if a backfill's run has it.
+// turnDue returns the due time of the run that has the turn. It is zero if no run or a backfill's
+// run has the turn.
 func (j *jobScene) turnDue() job.Micros {
 	if j.turn == nil || j.turn.Kind == trip.Backfill {
 		return 0

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// portionPeriod is the time between two changes of a portion: about a spawn window, since a start
-	// comes back after that.
+	// portionPeriod is the time between two changes of a portion: about a spawn window, because a
+	// start that is too late comes back after that time.
 	portionPeriod = time.Second
-	// leastPortion is what a node always starts in a period.
+	// leastPortion is the number of starts in a period that a node may always make.
 	leastPortion = 8
 )
 
-// portion bounds the starts of an overloaded node. Such a node commits starts, and then executes
-// them too late for their spawn windows: they become idle and are started again. While this
-// happens, the node halves its starts in each period, so other nodes take over what is due. Then it
-// doubles them until there is no bound.
+// portion bounds the starts of an overloaded node. Such a node commits starts, but executes them
+// too late for their spawn windows. These starts come back: their runs become idle and are started
+// again. While this happens, the node halves its starts in each period, so other nodes take over
+// due runs. Later it doubles them until there is no bound.
 type portion struct {
 	mu      sync.Mutex
 	most    int       // starts in a period; zero: no bound

@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Prepared holds the prepared runs of this session, ordered by when each must be looked at next. It
-// mirrors their rows: both change only through lock.Exclusion.
+// Prepared holds the prepared runs of this session, ordered by when each must be looked at next.
+// The set mirrors the rows of the runs: set and rows change only through lock.Exclusion.
 type Prepared struct {
 	mu     sync.Mutex
 	byRun  map[int64]*prepared
@@ -69,7 +69,7 @@ func (p *Prepared) Take(before job.Micros, n int) (runs []trip.Run) {
 	return runs
 }
 
-// Return puts back a run that Take returned. It must be looked at again at an instant.
+// Return puts back a run that Take returned. The run must be looked at again at an instant.
 func (p *Prepared) Return(r trip.Run, at job.Micros) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +79,8 @@ func (p *Prepared) Return(r trip.Run, at job.Micros) {
 	}
 }
 
-// Hold is Return for a run that could not be judged yet. If at is zero, it waits for a pause that
-// grows each time.
+// Hold is Return for a run that could not be judged yet. If at is zero, the run waits for a pause
+// that grows each time.
 func (p *Prepared) Hold(r trip.Run, at, now job.Micros) {
 	if at == 0 {
 		at = now.Add(busyPause(p.busy(r.Launch)))
@@ -88,7 +88,8 @@ func (p *Prepared) Hold(r trip.Run, at, now job.Micros) {
 	p.Return(r, at)
 }
 
-// busy counts a look that found a needed row locked. It returns the number of such looks before.
+// busy counts a look that found a needed row locked. It returns the number of such looks before
+// this one.
 func (p *Prepared) busy(l trip.Launch) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +168,8 @@ func (p *Prepared) Forget() {
 	p.queue, p.ready = nil, nil
 }
 
-// queue is a heap. Ready runs are ordered by priority first. Then the order is by instant, and then
-// by id, which is the order of claims.
+// queue is a heap. Ready runs are ordered by priority, then by instant, then by id, which is the
+// order of claims. Other runs are ordered by instant and id.
 type queue []*prepared
 
 func (q queue) Len() int { return len(q) }

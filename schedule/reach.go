@@ -6,8 +6,8 @@ import (
 )
 
 // reach is the time ahead of now for which runs are made. It equals the look-ahead while the set
-// has room, and shrinks as the set fills. Otherwise the next ten seconds of a few jobs could fill
-// the set, and earlier due times of other jobs would be late.
+// of prepared runs has room, and shrinks as the set fills. With a constant reach, the next ten
+// seconds of a few jobs could fill the set, and earlier due times of other jobs would be late.
 //
 // A job is claimed when its cursor is before near, and gets runs up to far. So a job that is due
 // each second is claimed every few seconds.

@@ -9,8 +9,8 @@ import (
 )
 
 // room counts the starts under way, so parallel looks together do not start more runs than there
-// are free slots. The unit is one HTTP request: job.CallsPerSlot requests share a slot, and any
-// other run takes a whole slot.
+// are free slots. The unit of room is one HTTP request: job.CallsPerSlot requests share a slot.
+// Any other run takes a whole slot.
 type room struct {
 	mu       sync.Mutex
 	reserved int
@@ -41,8 +41,8 @@ func (s *Starter) cost(jobID int64) int {
 	return job.CallsPerSlot
 }
 
-// fit returns the number of runs, from the first on, that fit into the room, and the room that they
-// take.
+// fit counts the first runs that fit into the room together. It returns their number and the room
+// that they take.
 func (s *Starter) fit(runs []trip.Run, room int) (n, taken int) {
 	for n < len(runs) {
 		cost := s.cost(runs[n].JobID)

@@ -11,15 +11,15 @@ import (
 const (
 	// roundPeriod is the time between the beginnings of two rounds.
 	roundPeriod = time.Minute
-	// behindMark is how long before the beginning of a round its mark lies.
+	// behindMark is the distance from a round's mark to the beginning of the round.
 	behindMark = 10 * time.Second
 )
 
 // round decides at which cursor a look begins. The index of cursors may begin with many dead
 // entries, because MySQL cannot purge them during a long backup. Most looks begin at a mark, so
-// they skip these entries. Once a minute, and on request, a round looks at each share without a
-// lower bound. When these looks have claimed everything that they found, the round ends and the
-// mark moves.
+// they skip these entries. Once a minute, and on request, there is a round: it looks at each share
+// without a lower bound. The round ends when its looks have claimed everything that they found.
+// Then the mark moves.
 //
 // The zero value begins a round at once.
 type round struct {

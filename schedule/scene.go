@@ -96,8 +96,8 @@ func readScene(tx *sql.Tx, runs []trip.Run, defs *Definitions, around surroundin
 }
 
 // lockGroups locks the groups that the runs seem to need, and the groups whose slots they hold.
-// Groups are locked before jobs, so it relies on the latest definitions that the node knows. If the
-// locked job turns out to need another group, its runs are judged again later.
+// Groups are locked before jobs, so lockGroups has to rely on the latest definitions that the node
+// knows. If the locked job turns out to need another group, its runs are judged again later.
 func (s *scene) lockGroups(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 	names, held := map[string]bool{}, map[int32]bool{}
 	for i := range runs {
@@ -198,7 +198,7 @@ func (s *scene) lockJobs(tx *sql.Tx, runs []trip.Run, defs *Definitions) error {
 	}
 
 	// `locked` has neither deleted jobs nor jobs that another transaction has locked. Existing
-	// tells them apart.
+	// says which of the missing jobs exist.
 	exist, err := trip.Existing(tx, missing)
 	for _, id := range missing {
 		s.jobs[id] = &jobScene{busy: exist[id], gone: !exist[id]}
@@ -324,7 +324,7 @@ func (s *scene) readLines(tx *sql.Tx) error {
 }
 
 // readGroupLines counts the runs that wait for a slot, for jobs with overlap allow. Any other job
-// has at most one.
+// has at most one such run.
 func (s *scene) readGroupLines(tx *sql.Tx, runs []trip.Run) error {
 	for i := range runs {
 		r := &runs[i]

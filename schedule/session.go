@@ -11,18 +11,18 @@ type Session interface {
 	Now() job.Micros        // the clock of MySQL
 	Fresh() bool            // the lease is fresh: claims and starts are allowed
 	Mint(n int) (run int64) // the first of n run ids that no other session uses
-	Share() (index, of int) // this session has the index-th of `of` shares of all jobs
+	Share() (index, of int) // this session has share number index (from 0) of `of` shares of all jobs
 
 	// Peers returns the labels of each node that takes work. It is empty while the nodes are
 	// unknown.
 	Peers() []map[string]string
 }
 
-// Lookout knows what there was to do a moment ago, so that idle loops need not ask MySQL. It reports
+// Lookout knows whether there was work a moment ago, so idle loops need not ask MySQL. It reports
 // false when it does not know.
 type Lookout interface {
-	NothingToClaim(before job.Micros) bool // no due time before an instant was left to claim
-	NothingToStart(now job.Micros) bool    // no run was due or held by a session
+	NothingToClaim(before job.Micros) bool // no due time before the instant was unclaimed
+	NothingToStart(now job.Micros) bool    // no run was due or belonged to a session
 	NoLimits() bool                        // no app had limits
 }
 

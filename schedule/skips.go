@@ -11,8 +11,8 @@ import (
 const (
 	// skipEvery is the time between two log lines about skipped runs of one job.
 	skipEvery = time.Minute
-	// maxSkipping bounds the jobs that have log lines of their own. After an outage all jobs may
-	// have missed due times.
+	// maxSkipping bounds the jobs that have log lines of their own, because after an outage all
+	// jobs may have missed due times.
 	maxSkipping = 100
 )
 
@@ -46,7 +46,7 @@ func newSkipLog(log *slog.Logger) *skipLog {
 }
 
 // note logs or counts a skip. Superseded runs are not logged: somebody edited the job, or the
-// policy replaced the run by one that is logged itself.
+// overlap policy replaced the run by another run, which is logged.
 func (l *skipLog) note(s skip) {
 	if s.outcome == job.Superseded {
 		return
@@ -92,7 +92,7 @@ func (l *skipLog) summarize(jobID int64) {
 	}
 }
 
-// line logs skipped due times. A missed one is a warning: no node started it in time.
+// line logs skipped due times. A missed due time is a warning, because no node started it in time.
 func (l *skipLog) line(s skip, count int64) {
 	write := l.log.Info
 	if s.outcome == job.Missed {

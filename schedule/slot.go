@@ -5,8 +5,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// heldSlot: a run that was started and never spawned still holds the slot of its first start. Any
-// verdict on this run needs the lock of that group.
+// heldSlot: the run was started before but not spawned, so it still holds the slot of that start.
+// Any verdict on this run needs the lock of the slot's group.
 func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	if r.Group > 0 && j.slots[r.Group] == nil {
 		return &verdict{action: hold} // another transaction has locked the group
@@ -14,8 +14,8 @@ func heldSlot(r *trip.Run, j *jobScene, _ job.Micros) *verdict {
 	return nil
 }
 
-// slot: a run of a job in a group takes a slot of the group, if the rate of the group admits a
-// start. Otherwise it waits in the line of the group.
+// slot: a run of a job in a group takes a slot of the group. If no slot is free, or the group's
+// rate admits no start, the run waits in the line of the group.
 func slot(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	name := j.def.Spec.Group
 	g := j.group
@@ -42,8 +42,8 @@ func slot(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 }
 
 // free returns the number of starts that are free for a run. Runs that were woken for a slot a
-// moment ago go first. If runs wait for the rate of the group, newcomers join them: so the line
-// decides who is next.
+// moment ago go first. If runs already wait for the rate of the group, new runs join the line, so
+// the line decides which run is next.
 func (g *groupScene) free(r *trip.Run, now job.Micros) int {
 	at := startOf(r, now)
 	switch {
@@ -60,7 +60,7 @@ func (g *groupScene) free(r *trip.Run, now job.Micros) int {
 // startOf returns the instant at which a run begins if it is started now.
 func startOf(r *trip.Run, now job.Micros) job.Micros { return max(r.DueNow, now) }
 
-// lacks says what a group has none of.
+// lacks says why a group admits no run.
 func (g *groupScene) lacks() string {
 	if g.Slots > g.Taken {
 		return "admits no start now (rate " + g.Rate.String() + ")"

@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// slowLane computes expensive schedules in a goroutine of its own, one job after the other. So an
-// expensive schedule delays only other expensive ones.
+// slowLane computes expensive schedules one after the other, in its own goroutine. So an expensive
+// schedule delays only other expensive ones.
 type slowLane struct {
 	mu      sync.Mutex
 	waiting []trip.Candidate
@@ -55,7 +55,7 @@ func (l *slowLane) len() int {
 	return len(l.held)
 }
 
-// next returns the job that has waited longest. It stays held until it is done.
+// next returns the job that has waited longest. The job stays in held until done.
 func (l *slowLane) next() (c trip.Candidate, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -60,7 +60,7 @@ type Starter struct {
 	order   *order
 	alarm   alarm // the next instant at which time wakes runs of a group with a rate
 	skips   *skipLog
-	busy    int // consecutive looks in which a locked row kept an overdue run from being judged
+	busy    int // consecutive looks that could not judge an overdue run because a row was locked
 }
 
 // NewStarter returns a starter. The caller runs it.
@@ -109,8 +109,8 @@ func (s *Starter) start(ctx context.Context, now, before job.Micros) (int, error
 	return len(runs), errors.Join(err, s.learn(ctx, verdicts, now))
 }
 
-// takeFitting takes prepared runs that are due before an instant, as many as there is room for. It
-// reserves that room.
+// takeFitting takes as many prepared runs as there is room for, and reserves that room. It takes
+// only runs that are due before an instant.
 func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
 	if s.Executing.Free() <= 0 {
 		return nil, 0
@@ -127,7 +127,7 @@ func (s *Starter) takeFitting(before job.Micros) (runs []trip.Run, taken int) {
 
 const retryPause = 100 * time.Millisecond
 
-// decide is one transaction: read, judge, write. holders has the owners of the runs that this
+// decide reads, judges and writes in one transaction. holders has the owners of runs that this
 // session does not hold yet.
 func (s *Starter) decide(
 	ctx context.Context, runs []trip.Run, holders map[int64]trip.Owner, now job.Micros,
@@ -167,8 +167,8 @@ func (s *Starter) decide(
 			forgetOthers(verdicts, start, started)
 			return err
 		},
-		// If we die before this or after it, the rows say that the runs execute for a dead session,
-		// and the runs end lost. Nothing of a node outlives it.
+		// If we die before or after this, the rows say that the runs execute for a dead session,
+		// and the runs end lost. No process of a node outlives the node.
 		Sets: func() { s.apply(verdicts, now, window) },
 	})
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// together is how far beyond the lead a start reaches: runs that are due within it share one
-	// transaction.
+	// together is how far beyond the lead one start reaches. Runs that are due within together
+	// share one transaction.
 	together = 15 * time.Millisecond
 	// overduePeriod is the time between two looks for overdue runs.
 	overduePeriod = time.Second

@@ -13,10 +13,10 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Stops knows the stops: pauses of apps and of the cluster, disabled handlers, a restored database.
-// Its own loop reads them, so no start pays for it. A node that has not read them for two seconds
-// starts nothing. So the writer of a stop needs no answer from any node: once StopsSeen has passed,
-// nothing starts against the stop.
+// Stops knows the stops: pauses of apps and of the cluster, disabled handlers, a restored
+// database. A loop of its own reads the stops, so starts need no query for them. A node that has
+// not read the stops for two seconds starts nothing. So the writer of a stop needs no answer from
+// any node: once StopsSeen has passed, nothing starts against the stop.
 //
 // A nil Stops has no stops.
 type Stops struct {
@@ -51,8 +51,8 @@ const (
 	stopsValid  = 2 * time.Second
 )
 
-// StopsSeen returns how long after the commit of a stop a node with this spawn window may still
-// spawn a run against it.
+// StopsSeen returns how long after the commit of a stop a node may still spawn a run against the
+// stop, if the node has this spawn window.
 func StopsSeen(window time.Duration) time.Duration { return stopsValid + maxLead + together + window }
 
 // Run reads until ctx is over.
@@ -140,8 +140,8 @@ type resumption struct {
 	code job.ReasonCode
 }
 
-// resumedWith returns the end of the last pause of the cluster or of the whole app; zero: none has
-// ended lately.
+// resumedWith returns the end of the last pause of the cluster or of the whole app. It returns
+// zero if there is no row of an ended pause. Such rows stay for a day.
 func resumedWith(stops []trip.Stop, app int32, now job.Micros) (last resumption) {
 	for i := range stops {
 		s := &stops[i]
@@ -196,7 +196,8 @@ func (j *jobScene) pause(app int32, now job.Micros) job.Reason {
 }
 
 // restoredDatabase: due times before a restore of the database are skipped, because nobody knows
-// whether they ran. A restore in the future does not count: MySQL's clock was put back after it.
+// whether they ran. A restore in the future does not count: after that restore, MySQL's clock was
+// put back.
 func restoredDatabase(r *trip.Run, j *jobScene, now job.Micros) *verdict {
 	for i := range j.stops {
 		s := &j.stops[i]

@@ -10,9 +10,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// write changes the rows as the verdicts say. A run whose row is not as expected loses its verdict:
-// another node has taken it over, or an edit has taken it back. The transaction has locked the rows
-// of the groups and jobs. It returns the number of runs that it woke.
+// write changes the rows as the verdicts say. If a run's row is not as expected, another node has
+// taken the run over, or an edit has taken it back. Such a run loses its verdict. The transaction
+// has locked the rows of the groups and jobs. write returns the number of runs that it woke.
 func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window int64) (woken int, err error) {
 	for _, step := range []func() error{
 		func() error { return writeStarts(tx, session, verdicts, s.now, window) },
@@ -35,8 +35,8 @@ func write(tx *sql.Tx, session trip.Owner, verdicts []verdict, s *scene, window 
 	return wakeNext(tx, verdicts, s)
 }
 
-// takeOver makes this session the owner of runs that others hold. It takes only the runs whose
-// verdicts change their rows.
+// takeOver makes this session the owner of runs that others hold, but only of runs whose rows the
+// verdicts change.
 func takeOver(tx *sql.Tx, session trip.Owner, verdicts []verdict, holders map[int64]trip.Owner) error {
 	if len(holders) == 0 {
 		return nil
@@ -120,8 +120,9 @@ func writeRefusals(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.M
 	return err
 }
 
-// writeWaits makes runs wait. It marks the run that each waits for, so that run's end wakes the
-// waiter. If the mark fails, that run has ended or is ending, and the waiter is judged again later.
+// writeWaits makes runs wait. It marks the run that each waits for, so the end of that run wakes
+// the waiting run. If the mark fails, the marked run has ended or is ending. Then the waiting run
+// is judged again later.
 func writeWaits(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	awaited, replaced := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
@@ -177,7 +178,8 @@ func writeReleases(tx *sql.Tx, session trip.Owner, verdicts []verdict) error {
 	return err
 }
 
-// writeSuperseded ends runs that have not begun and that a starting or waiting run replaces.
+// writeSuperseded ends runs that a starting or waiting run replaces. The replaced runs have not
+// begun.
 func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job.Micros) error {
 	var refusals []trip.Refusal
 	for i := range verdicts {
@@ -194,8 +196,8 @@ func writeSuperseded(tx *sql.Tx, session trip.Owner, verdicts []verdict, now job
 	return trip.Supersede(tx, session, refusals, now)
 }
 
-// wakeNext wakes the next run of each job in which a run did not use its turn, and the next runs of
-// groups with free slots. It returns the number of runs that it woke.
+// wakeNext wakes the next run of each job whose turn was not used, and the next runs of groups
+// with free slots. It returns the number of runs that it woke.
 func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	jobs, afterSchedule := map[int64]bool{}, map[int64]bool{}
 	for i := range verdicts {
@@ -219,8 +221,8 @@ func wakeNext(tx *sql.Tx, verdicts []verdict, s *scene) (woken int, err error) {
 	return byJobs + byGroups, err
 }
 
-// writeSlots writes the numbers of taken slots and the starts after the verdicts, and returns the
-// groups.
+// writeSlots writes the numbers of taken slots and the starts of the groups, as they are after the
+// verdicts. It returns the groups.
 func writeSlots(tx *sql.Tx, verdicts []verdict, s *scene) (groups []*trip.Group, err error) {
 	moved, started := map[int32]int{}, map[int32]bool{}
 	for _, g := range s.slots {

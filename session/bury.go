@@ -17,9 +17,9 @@ import (
 // buryPause is the pause between two attempts to bury a session.
 const buryPause = 100 * time.Millisecond
 
-// Bury deletes the row of a session whose process and commands are all dead, so that peers need not
-// wait until it expires. It tries until the row is known to be gone (a peer may have deleted it),
-// or until ctx ends. If we die before that, a peer buries the session.
+// Bury deletes the row of a session whose process and commands are all dead, so that peers need
+// not wait until the session expires. It tries until the row is known to be gone (a peer may have
+// deleted it), or until ctx ends. If we die first, a peer buries the session.
 func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.Logger) error {
 	by := job.Actor{Who: job.Itself, Origin: node}
 	for {
@@ -29,8 +29,8 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 				return err
 			}
 
-			// A beat or a commit of the dead process may still be on its way. It does no harm:
-			// whatever it writes has an owner without a row.
+			// A beat or a commit of the dead process may still arrive. It does no harm: everything
+			// that it writes has an owner without a row.
 			if there, err = tx.LockSession(id); err != nil || !there {
 				return err
 			}
@@ -57,7 +57,8 @@ func Bury(ctx context.Context, db *sql.DB, id uuid.UUID, node string, log *slog.
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("bury session %s: %w", id, errors.Join(err, context.Cause(ctx)))
-		// also after an unknown commit: the next try locks the row, and so waits for that commit
+		// also after an unknown commit: the next try waits for that commit, because it locks the
+		// row
 		case <-time.After(buryPause):
 		}
 	}

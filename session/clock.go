@@ -9,8 +9,8 @@ import (
 	"go-crontab/job"
 )
 
-// Clock is MySQL's clock as known to this node: a reading, extrapolated with the node's monotonic
-// clock. It is safe for concurrent use once it has been set.
+// Clock is MySQL's clock as this node knows it: a reading, extrapolated with the node's monotonic
+// clock. Once it has been set, it is safe for concurrent use.
 type Clock struct {
 	at   atomic.Pointer[reading]
 	trip atomic.Int64              // duration of the last reading
@@ -22,26 +22,27 @@ type Clock struct {
 // NewClock returns a clock that has not been set yet.
 func NewClock() *Clock { return &Clock{boot: boottime.Now} }
 
-// reading says that MySQL's clock showed db at the monotonic instant mono, give or take err.
+// reading says that MySQL's clock showed db at the monotonic instant mono, with an error of at
+// most err.
 type reading struct {
 	mono time.Time
-	boot time.Duration // the same instant on a clock that also runs during suspensions
+	boot time.Duration // the same instant on a clock that does not stop while the machine is suspended
 	db   job.Micros
 	err  time.Duration
 }
 
-// drift bounds how far two clocks diverge per second, in seconds.
+// drift bounds how far two clocks diverge, in seconds per second.
 const drift = 0.0005
 
-// Set takes a reading of MySQL's clock that was requested at sent and answered at received. boot is
-// the boot time at sent, and must be read before sent. A delay between these two then looks like a
-// suspension, and only causes another reading. A suspension during the request counts as a
-// suspension after the reading, because MySQL may have read its clock before the suspension.
+// Set takes a reading of MySQL's clock that was requested at sent and answered at received. boot
+// is the boot time, read before sent. A delay between these two looks like a suspension, and only
+// causes another reading. A suspension during the request counts as a suspension after the
+// reading, because MySQL may have read its clock earlier.
 //
 // Set keeps the reading with the smallest error. A slow reading replaces a quick one only when the
-// quick one is so old that its error may be larger. Otherwise a connection that is slow for a
-// while, in one direction only, would move the clock by half of the round trip, and the starts with
-// it.
+// quick one is so old that its error may be larger. Without this rule, a connection that is slow
+// in one direction for a while would move the clock, and with it the starts, by half of the round
+// trip.
 func (c *Clock) Set(boot time.Duration, sent, received time.Time, db job.Micros) {
 	rtt := received.Sub(sent)
 	c.trip.Store(int64(rtt))
@@ -80,26 +81,27 @@ func (c *Clock) stepped(old, r *reading) bool {
 	return diff.Abs() > old.errAt(r.mono)+r.err
 }
 
-// Slept reports whether the machine was suspended since the last reading. Until the next reading,
-// Now may be late by the time of the suspension.
+// Slept reports whether the machine was suspended since the last reading. After a suspension, Now
+// may be late by its duration until the next reading.
 func (c *Clock) Slept() bool {
 	r := c.at.Load()
 	return r != nil && c.sleep(r) > leastSleep
 }
 
 // leastSleep is the shortest suspension that counts. On Linux the monotonic and the boot clock
-// differ only by suspensions. On other systems perhaps only one of them follows NTP, so they drift
-// apart a little.
+// differ only by suspensions. On other systems perhaps only one of the two follows NTP, so the two
+// drift apart a little.
 const leastSleep = 100 * time.Millisecond
 
-// sleep returns the time for which the machine was suspended since a reading. The two clocks cannot
-// be read at the same instant: a delay in between makes the result too small, never too large.
+// sleep returns the time for which the machine was suspended since a reading. The two clocks
+// cannot be read at the same instant. A delay between the two reads makes the result too small,
+// never too large.
 func (c *Clock) sleep(r *reading) time.Duration {
 	boot := c.boot()
 	return boot - r.boot - time.Since(r.mono)
 }
 
-// errAt bounds the error of the reading when it is extrapolated to t.
+// errAt bounds the error of the reading when it is extrapolated to instant t.
 func (r *reading) errAt(t time.Time) time.Duration {
 	return r.err + time.Duration(float64(t.Sub(r.mono))*drift)
 }
@@ -118,8 +120,8 @@ func (c *Clock) Now() job.Micros {
 // RoundTrip returns the duration of the last reading, from request to answer.
 func (c *Clock) RoundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
-// PutForward returns the time since a reading showed that MySQL's clock was put forward; ever is
-// false if none has.
+// PutForward returns the time since a reading showed that MySQL's clock was put forward. ever is
+// false if no reading has shown that.
 func (c *Clock) PutForward() (ago time.Duration, ever bool) {
 	at := c.set.Load()
 	if at == nil {

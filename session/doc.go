@@ -1,8 +1,8 @@
 // Package session implements sessions: a session is one life of a node process in the cluster.
 //
-// A [Session] is registered with a new UUID, proves by beats that it is alive, and ends by a drain,
-// by its own watchdog, or by a peer that buries it. Its id is never reused: a node that lost its
-// session registers a new one.
+// A [Session] is registered with a new UUID, and proves by beats that it is alive. It ends by a
+// drain, by its own watchdog, or by a peer that buries it. Its id is never reused: a node that
+// lost its session registers a new one.
 //
 //	registered ──▶ fresh ──(no good beat for Stale)──▶ stale ──(… for Kill)──▶ lost
 //	                 ▲                                   │                      ▲
@@ -17,7 +17,7 @@
 //
 //	(Kill + Grace + kill latency) × 1.01 < Expiry
 //
-// The same holds for End, the age of the lease at which the guard kills a node that is still
+// The same rule holds for End, the age of the lease at which the guard kills a node that is still
 // active: (End + kill latency) × 1.01 < Expiry.
 //
 // [Watchdog] enforces this rule separately from [Heartbeat], so that a hanging connection cannot
@@ -25,9 +25,9 @@
 //
 // # Expiry
 //
-// A peer buries a session when its beat counter has not moved for Expiry on the peer's own
-// monotonic clock, and the time of its last beat is at least as far from MySQL's clock. So neither
-// a step of MySQL's clock nor a wrong clock of a node expires a session.
+// A peer buries a session if two things hold: the session's beat counter has not moved for Expiry
+// on the peer's own monotonic clock, and the time of its last beat is at least as far from MySQL's
+// clock. So neither a step of MySQL's clock nor a wrong clock of a node expires a session.
 //
 // # Time
 //

@@ -23,11 +23,11 @@ type HeartbeatConfig struct {
 // Node is the node of a session, as its heartbeat sees it.
 type Node interface {
 	Load() (prepared, executing int)
-	// Works reports whether this node can write the ends of runs. While this node cannot, and its
-	// session is alive, nobody can end its runs. So the session then stops beating, and is lost
-	// like the session of a node that is cut off.
+	// Works reports whether this node can write the ends of runs. If it cannot, nobody can end its
+	// runs while its session is alive. So the session then stops beating, and is lost like the
+	// session of a node that is cut off.
 	Works() bool
-	// Renewed is called when the lease counts from a later instant of CLOCK_BOOTTIME.
+	// Renewed is called when the lease is renewed. sent is an instant of CLOCK_BOOTTIME.
 	Renewed(sent time.Duration)
 }
 
@@ -36,8 +36,8 @@ type Node interface {
 type Heartbeat struct {
 	HeartbeatConfig
 	seen   bool      // a beat has found the session's row
-	silent time.Time // time of the first failed beat in a row; zero: the last beat succeeded
-	logged bool      // a failed beat in this row was logged
+	silent time.Time // when the current series of failed beats began; zero: the last beat succeeded
+	logged bool      // a failed beat of this series was logged
 }
 
 // NewHeartbeat returns a heartbeat. The caller runs it.
@@ -48,12 +48,12 @@ func NewHeartbeat(cfg HeartbeatConfig) *Heartbeat {
 	return &Heartbeat{HeartbeatConfig: cfg}
 }
 
-// errNotYet is the error of a first beat that finds no row. A server of a multi-writer cluster may
-// not have applied the session's row yet.
+// errNotYet is the error of a first beat that finds no row: in a multi-writer cluster, a server
+// may not have the session's row yet.
 var errNotYet = errors.New("the server does not have this session's row yet")
 
-// errCannotWrite is the reason why a node does not beat although it can reach MySQL: it cannot
-// write the ends of runs.
+// errCannotWrite is the reason why a node does not beat, although it can reach MySQL: the node
+// cannot write the ends of runs.
 var errCannotWrite = errors.New(
 	"results of runs cannot be written, so this node does not renew its lease")
 
@@ -90,8 +90,8 @@ func (h *Heartbeat) succeeded() {
 	h.silent, h.logged = time.Time{}, false
 }
 
-// failed logs a failed beat, and returns the pause before the next one. took is how long it took to
-// fail.
+// failed logs a failed beat, and returns the pause before the next beat. took is the duration of
+// the failed beat.
 func (h *Heartbeat) failed(err error, took time.Duration) time.Duration {
 	first, t, age := h.silent.IsZero(), h.Session.Timings, h.Session.Age()
 	if first {
@@ -151,8 +151,8 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		s.beat()
 	}
 
-	// Renew the lease only now: after a suspension, it must not be fresh before the clock has been
-	// read again.
+	// Renew the lease only now. After a suspension, the lease must not be fresh before MySQL's
+	// clock has been read again.
 	s.lease.renew(sent)
 	h.Node.Renewed(sent)
 	return nil

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// lease remembers when the last good beat was sent. Its clock is boottime.Now, which also runs
-// while the machine is suspended; Go's monotonic clock does not. Some tests set a clock of their
-// own.
+// lease remembers when the last good beat was sent. Its clock is boottime.Now. Unlike Go's
+// monotonic clock, that does not stop while the machine is suspended. Some tests set a clock of
+// their own.
 type lease struct {
 	sent  atomic.Int64
 	clock func() time.Duration
 }
 
-// renew counts the lease from sent, a reading of boottime.Now, unless it already counts from a
-// later instant.
+// renew counts the lease from sent, a reading of boottime.Now. If the lease already counts from a
+// later instant, renew does nothing.
 func (l *lease) renew(sent time.Duration) {
 	for {
 		old := l.sent.Load()

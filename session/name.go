@@ -12,7 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// errNameHeld means that a session with this node's name may still be alive. Its next beats decide.
+// errNameHeld means that a session with this node's name may still be alive. The session's next
+// beats decide.
 var errNameHeld = errors.New("another session has this node's name")
 
 const (
@@ -23,12 +24,13 @@ const (
 
 // names watches the other sessions with a node's name while that node waits to join.
 //
-// A namesake that beats is a second live node, and the join is refused. A silent namesake counts as
-// dead. Its name is free after a few missed beats, long before its session expires, so a node
-// restarts quickly after a crash. Usually the guard of a killed node has already deleted the
-// session by then.
+// A namesake that beats is a second live node, and the join is refused. A silent namesake counts
+// as dead. Its name is free after a few missed beats, long before its session expires, so a node
+// restarts quickly after a crash. Usually the guard of the killed node has already deleted the
+// session.
 type names struct {
-	// sessions of this process that it lost, or whose insert is unknown
+	// sessions that this process has lost, or of which it does not know whether the insert was
+	// applied
 	own  []uuid.UUID
 	seen map[uuid.UUID]namesake
 }
@@ -39,8 +41,8 @@ type namesake struct {
 	beats int // new beats since the first look
 }
 
-// check reports whether this node may join: nil, errNameHeld or sql.ErrRefuseJoin. The caller's
-// transaction holds the lock that every join takes, so when two nodes join at once the second one
+// check decides whether this node may join: nil, errNameHeld or sql.ErrRefuseJoin. The caller's
+// transaction holds the lock that every join takes. So when two nodes join at once, the second one
 // sees the session of the first.
 func (w *names) check(tx *sql.Tx, node string, t Timings) error {
 	if node == "" {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Outage logs when a node loses MySQL, and when it has MySQL back. It outlives sessions.
+// Outage logs when a node loses MySQL, and when MySQL is back. An Outage outlives sessions.
 type Outage struct {
 	log *slog.Logger
 
@@ -18,7 +18,7 @@ type Outage struct {
 // NewOutage returns an outage that has not begun.
 func NewOutage(log *slog.Logger) *Outage { return &Outage{log: log} }
 
-// Begin notes that MySQL does not answer. If that does not change, the node starts no runs from the
+// Begin notes that MySQL does not answer. If MySQL stays away, the node starts no runs from the
 // time stops on, and kills its commands at the time kills.
 func (o *Outage) Begin(err error, stops, kills time.Time, executing int) {
 	o.mu.Lock()
@@ -49,7 +49,7 @@ func (o *Outage) Lost(n int) {
 	o.mu.Unlock()
 }
 
-// End notes that MySQL answers. It reports whether that ended an outage.
+// End notes that MySQL answers. It reports whether an outage has ended.
 func (o *Outage) End() bool {
 	o.mu.Lock()
 	since, lost := o.since, o.lost

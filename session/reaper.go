@@ -41,19 +41,20 @@ type ReaperConfig struct {
 
 // Lookout knows which sessions there were a moment ago.
 type Lookout interface {
-	// Alone reports whether there was only one session, so that there is none to watch. It is false
-	// if that is unknown. When the answer changes, the reaper is woken.
+	// Alone reports whether there was only one session. Then there is no other session to watch.
+	// If this is unknown, Alone returns false. When the answer changes, the reaper is woken.
 	Alone() bool
 }
 
 // Cordon keeps a node from taking work.
 type Cordon interface {
-	// Obey is called at each look while the node is cordoned, to release its prepared runs.
+	// Obey is called at each look while the node is cordoned. It releases the node's prepared
+	// runs.
 	Obey()
 }
 
-// Reaper buries dead sessions. result.Reaper then ends their executing runs: it considers a session
-// dead if it has no row.
+// Reaper buries dead sessions: it deletes their rows. result.Reaper then ends the executing runs
+// of sessions without a row.
 type Reaper struct {
 	ReaperConfig
 
@@ -96,9 +97,9 @@ func (r *Reaper) Run(ctx context.Context) error {
 	})
 }
 
-// reap looks at the sessions once, by this node's own clock. A session counts as silent from the
-// end of the look that first showed its latest beat to the start of the current look. Looks may
-// take long, so this never overstates the silence.
+// reap looks at the sessions once, by this node's own clock. The silence of a session begins at
+// the end of the look that first showed its latest beat, and ends at the start of the current
+// look. So the silence is never overstated, even if looks take long.
 func (r *Reaper) reap(ctx context.Context, clock func() time.Duration) error {
 	if !r.Session.Fresh() {
 		return nil // this node's own session may be dead
@@ -141,8 +142,8 @@ func (r *Reaper) allBeat(mono time.Duration) bool {
 	return true
 }
 
-// expired requires both: the session has shown the same beat for more than the expiry on this
-// node's own clock, and the time of that beat is as far from MySQL's present time. That time lies
+// expired requires two things. The session has shown the same beat for more than the expiry on
+// this node's own clock. And the time of that beat is at least as far from MySQL's present time,
 // in the past, or in the future if MySQL's clock was put back.
 func (r *Reaper) expired(row sql.SessionRow, mono time.Duration) bool {
 	if row.ID == r.Session.id {
@@ -200,8 +201,8 @@ func (r *Reaper) publish(alive []sql.SessionRow) {
 	r.WakeClaimer.Up()
 }
 
-// logMembers logs which nodes take work, or no longer do. A node that is back with a new session
-// changes nothing.
+// logMembers logs which nodes take work, or no longer do. If a node is back with a new session,
+// nothing has changed.
 func (r *Reaper) logMembers(names map[string]bool) {
 	joined, left := missing(names, r.names), missing(r.names, names)
 	switch {
@@ -225,8 +226,8 @@ func missing(in, from map[string]bool) string {
 	return strings.Join(out, " ")
 }
 
-// bury deletes the row of a dead session. If we die after that, its runs have an owner without a
-// row, and the next look of any node ends them.
+// bury deletes the row of a dead session. If we die afterwards, the session's runs have an owner
+// without a row, and the next look of any node ends them.
 func (r *Reaper) bury(ctx context.Context, row sql.SessionRow) error {
 	var buried bool
 	err := r.DB.Tx(ctx, func(tx *sql.Tx) error {

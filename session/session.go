@@ -38,8 +38,8 @@ type Identity struct {
 
 	Earlier []uuid.UUID // sessions that this process lost; they do not block its name
 
-	// Zones is the fingerprint of its time zone data, see job.ZoneData; empty: different from any
-	// other node's.
+	// Zones is the fingerprint of its time zone data, see job.ZoneData; empty: the data differ
+	// from those of all other nodes.
 	Zones     string
 	ZonesFrom string // source of that data
 }
@@ -57,17 +57,17 @@ type Session struct {
 	draining atomic.Bool
 	leaving  atomic.Bool  // End is about to delete the session's row
 	cordoned atomic.Int64 // time of the node's cordon, as of the last look; 0: not cordoned
-	seen     atomic.Int64 // time of the cordon that the session obeys: it prepares and starts nothing; 0: none
+	seen     atomic.Int64 // time of the cordon that the session obeys by preparing and starting nothing; 0: none
 	beatNow  loop.Wake    // wakes the heartbeat
 	members  atomic.Pointer[Members]
 	lost     context.CancelCauseFunc
 	ctx      context.Context
 }
 
-// Register inserts a new session. It returns the session once the row is known to be committed,
-// because a session must not claim before that. The session outlives ctx; it ends when it is lost.
-// Register tries until it succeeds, ctx ends, or the server refuses for a reason that waiting does
-// not cure (sql.ErrRefuseJoin).
+// Register inserts a new session. It returns when the row is known to be committed, because a
+// session must not claim earlier. The session outlives ctx; it ends when it is lost. Register
+// tries until it succeeds, until ctx ends, or until the server refuses for a reason that waiting
+// does not cure (sql.ErrRefuseJoin).
 func Register(
 	ctx context.Context, db *sql.DB, clock *Clock, t Timings, me Identity, log *slog.Logger,
 ) (*Session, error) {
@@ -105,8 +105,8 @@ func Register(
 // sql.Tx.JoinExpiry.
 type watched map[uuid.UUID]observation
 
-// silent returns how long a session had shown the same beat when the look at mono began. It is zero
-// or less at the first look.
+// silent returns how long a session had shown the same beat when the look at mono began. At the
+// first look, the result is zero or negative.
 func (v watched) silent(id uuid.UUID, beat int64, mono time.Duration) time.Duration {
 	s, ok := v[id]
 	if !ok || s.beat != beat {
@@ -144,7 +144,7 @@ func register(
 
 		switch node, err := trip.LockNode(tx, me.Node); {
 		case err == nil:
-			// Otherwise the session would take work until its first look.
+			// Without this, the session would take work until its first look.
 			s.cordoned.Store(int64(node.Since))
 		case !errors.Is(err, sql.ErrNotFound):
 			return err
@@ -175,8 +175,8 @@ func register(
 	})
 	if sql.IsUnknown(err) {
 		namesakes.own = append(namesakes.own, s.id)
-		// Settle the commit. If that fails too, there may be a row that never beats: peers bury it.
-		// The next attempt has a new id.
+		// Settle the commit. If that fails, too, there may be a row that never beats: peers bury
+		// it. The next attempt has a new id.
 		var there bool
 		err = db.Tx(ctx, func(tx *sql.Tx) (err error) { there, err = tx.LockSession(s.id); return err })
 		if err == nil && !there {
@@ -218,7 +218,7 @@ func (s *Session) Lost() bool {
 }
 
 // Fresh reports whether a run may be started now. Call it right before each start. After a
-// suspension it is false until MySQL's clock has been read again: by the old reading, a spawn
+// suspension it returns false until MySQL's clock has been read again. By the old reading, a spawn
 // window that is over might look open.
 func (s *Session) Fresh() bool {
 	if s.ctx.Err() != nil || s.lease.age() > s.Timings.Stale {
@@ -231,9 +231,9 @@ func (s *Session) Fresh() bool {
 	return true
 }
 
-// Unsettled returns how long other nodes may still use an old reading, after MySQL's clock was put
-// forward. Zero: no node does. After that time, a node that has not read the clock again has a
-// stale lease and starts nothing.
+// Unsettled returns how long other nodes may still use an old reading after MySQL's clock was put
+// forward; zero: no node does. Later, a node that has not read the clock again has a stale lease
+// and starts nothing.
 func (s *Session) Unsettled() time.Duration {
 	ago, ever := s.Clock.PutForward()
 	if !ever {
@@ -248,8 +248,8 @@ func (s *Session) Age() time.Duration { return s.lease.age() }
 // Node returns the name of the node.
 func (s *Session) Node() string { return s.node }
 
-// Drain marks the session as draining, and publishes that with a beat at once. Its peers then take
-// over its share of the work.
+// Drain marks the session as draining, and publishes that with an immediate beat. Its peers then
+// take over its share of the work.
 func (s *Session) Drain() {
 	s.draining.Store(true)
 	s.beat()
@@ -261,7 +261,7 @@ func (s *Session) beat() { s.beatNow.Up() }
 // Cordoned reports whether the node must take no new work.
 func (s *Session) Cordoned() bool { return s.cordoned.Load() != 0 }
 
-// cordon sets the time of the node's cordon, zero if it is not cordoned, and reports whether that
+// cordon sets the time of the node's cordon; zero: not cordoned. It reports whether the cordon
 // changed.
 func (s *Session) cordon(since job.Micros) bool {
 	changed := s.cordoned.Swap(int64(since)) != int64(since)
@@ -272,8 +272,8 @@ func (s *Session) cordon(since job.Micros) bool {
 	return changed
 }
 
-// ObeyCordon publishes, with a beat at once, that nothing is prepared or being started any more
-// under the current cordon.
+// ObeyCordon publishes, with an immediate beat, that under the current cordon nothing is prepared
+// and no start is under way.
 func (s *Session) ObeyCordon() {
 	if since := s.cordoned.Load(); since != 0 && s.seen.Swap(since) != since {
 		s.beat()
@@ -290,7 +290,7 @@ func (s *Session) ObeysCordon() bool {
 func (s *Session) Draining() bool { return s.draining.Load() }
 
 // Share returns this session's share of the jobs: share number index out of total. index is -1
-// while it has none.
+// while the session has no share.
 func (s *Session) Share() (index, total int) {
 	m := s.members.Load()
 	return m.Index, len(m.IDs)
@@ -306,8 +306,8 @@ func (s *Session) Number() trip.Owner { return s.number }
 // session that made the run.
 const counterBits = 38
 
-// lastIDs is the number of ids that are reserved for mints during the end of a session that has
-// used up its ids.
+// lastIDs is the number of ids in reserve. A session that has used up its other ids mints these
+// while it ends.
 const lastIDs = 1 << 20
 
 // Mint returns the first of n consecutive unused run ids. A session that has nearly used up its
@@ -334,9 +334,9 @@ func (s *Session) End(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 
-		// If a peer has buried the session, the peer's audit line says when the session lived. Only
-		// this node knows that the commands were killed. After an unknown commit this line is
-		// written a second time.
+		// If a peer has buried the session, the peer's audit line says when the session lived.
+		// Only this node knows that it killed the commands. After an unknown commit this line may
+		// be written twice.
 		if !exists && s.Lost() {
 			line := job.Entry{
 				At:     s.Now(),

@@ -11,7 +11,8 @@ import (
 // DefaultExpiry is the time without a beat after which a session counts as dead.
 const DefaultExpiry = 20 * time.Second
 
-// MinExpiry and maxExpiry bound the expiry. A shorter one does not work with MySQL's timeouts of whole seconds.
+// MinExpiry and maxExpiry bound the expiry. MySQL's timeouts are whole seconds, so a shorter
+// expiry does not work.
 const (
 	MinExpiry = 5 * time.Second
 	maxExpiry = 10 * time.Minute
@@ -20,7 +21,8 @@ const (
 // killLatency bounds the time for a SIGKILL to arrive and the processes to end.
 const killLatency = time.Second
 
-// Timings are all derived from the expiry, so the nodes of a cluster must agree on only one number.
+// Timings are all derived from the expiry, so the nodes of a cluster need the same expiry and
+// nothing else.
 type Timings struct {
 	Expiry time.Duration // peers bury a session that is silent for this time
 	Beat   time.Duration // between beats

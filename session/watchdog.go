@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Watchdog ends the session when the lease is too old. It uses no connection, and takes no lock
-// that a goroutine waiting for MySQL could hold.
+// Watchdog ends the session when the lease is too old. It uses no connection. It takes no lock
+// that another goroutine could hold while it waits for MySQL.
 type Watchdog struct {
 	session *Session
 	log     *slog.Logger
@@ -45,8 +45,8 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-// logAsync logs without waiting: the reader of the log may be stuck, and the next step may be a
-// kill.
+// logAsync logs without waiting, because the reader of the log may be stuck, and the next step may
+// be a kill.
 func (w *Watchdog) logAsync(level slog.Level, what string, args ...any) {
 	go w.log.Log(context.Background(), level, what, args...)
 }

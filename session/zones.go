@@ -17,8 +17,8 @@ var zoneFolders = []string{
 	os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo",
 }
 
-// ZonesFrom describes the source of this process's time zone data: the release of the machine's
-// data, such as 2025b, if known.
+// ZonesFrom describes the source of this process's time zone data. If it is known, the release of
+// the machine's data is included, such as 2025b.
 func ZonesFrom() string { return zonesFrom(zoneFolders) }
 
 func zonesFrom(folders []string) string {
@@ -49,12 +49,12 @@ func firstLine(path string) string {
 }
 
 // The setting `zones` is the fingerprint of the time zone data with which all jobs were planned
-// (see job.ZoneData). When a node joins with different data, the setting becomes "?" and that
-// node's session. It stays so until all nodes have the same data and all jobs have been checked
-// with it.
+// (see job.ZoneData). When a node joins with different data, the setting becomes "?" followed by
+// that node's session. It keeps this value until all nodes have the same data and all jobs have
+// been checked with these.
 
-// joinZones marks the setting if a new session brings different time zone data, because jobs may be
-// planned with that data from now on. Call it in the transaction that inserts the session.
+// joinZones marks the setting if a new session brings different time zone data, because jobs may
+// be planned with these data from now on. Call it in the transaction that inserts the session.
 func joinZones(tx *sql.Tx, session uuid.UUID, zones string) error {
 	if zones == "" {
 		return nil

@@ -23,12 +23,12 @@ var textMost = map[job.ChannelType]int{
 
 const pagerMost = 1000 // maximum length of a summary for PagerDuty, in bytes
 
-// mention matches the start of a mention of people in a text for Feishu. A message must not mention
-// anybody, although it repeats names that users chose freely.
+// mention matches the start of a mention of people in a text for Feishu. Messages repeat names
+// that users chose freely, but must not mention anybody.
 var mention = regexp.MustCompile(`(?i)<(/?at\b)`)
 
-// everybody matches words that mention many people in chats like Slack. Escaping does not stop
-// them.
+// everybody matches words that mention many people in chats like Slack. Escaping these words does
+// not help.
 var everybody = regexp.MustCompile(`(?i)@(all|channel|here|everyone)\b`)
 
 // chat returns the body of a message for a chat or for PagerDuty, and the address to send it to.
@@ -94,8 +94,8 @@ func hmacText(key, text string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// pagerEvent returns an event for PagerDuty's API v2. An incident is identified by its alert and
-// the time at which the alert fired first.
+// pagerEvent returns an event for PagerDuty's API v2. The alert and the time of its first firing
+// identify the incident.
 func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 	it := job.AlertItem{What: "test"}
 	if len(m.Items) > 0 {
@@ -138,7 +138,8 @@ func pagerEvent(m *job.AlertMessage, key string) map[string]any {
 	return event
 }
 
-// refusedBy returns why a chat refused a message although it answered 2xx; "" if it accepted it.
+// refusedBy returns why a chat refused a message, although it answered 2xx. It returns "" if the
+// chat accepted the message.
 func refusedBy(t job.ChannelType, answer []byte) string {
 	var said struct {
 		Code    *int   `json:"code"`

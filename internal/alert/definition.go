@@ -61,7 +61,8 @@ func definitionByID(r sql.Reader, t Table, id int64) (Definition, error) {
 		id))
 }
 
-// DefinitionNamed returns the definition with a name, or sql.ErrNotFound.
+// DefinitionNamed returns the definition with a name. If there is none, the error is
+// sql.ErrNotFound.
 func DefinitionNamed(r sql.Reader, t Table, name string) (Definition, error) {
 	found, err := DefinitionsNamed(r, t, []string{name})
 	if r, there := found[name]; there || err != nil {
@@ -70,7 +71,7 @@ func DefinitionNamed(r sql.Reader, t Table, name string) (Definition, error) {
 	return Definition{}, sql.ErrNotFound
 }
 
-// DefinitionsNamed returns the definitions with the given names that exist.
+// DefinitionsNamed returns the existing definitions among the given names.
 func DefinitionsNamed(r sql.Reader, t Table, names []string) (map[string]Definition, error) {
 	if len(names) == 0 {
 		return map[string]Definition{}, nil
@@ -91,14 +92,14 @@ func byName(rows []Definition) map[string]Definition {
 	return out
 }
 
-// LockDefinitions locks and returns the definitions with the given names that exist. Lock channels
-// before rules, and both after every other row except the audit's.
+// LockDefinitions locks and returns the existing definitions among the given names. Lock channels
+// before rules. Lock both after every other row except the audit's.
 func LockDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition, error) {
 	return definitionsLocked(tx, t, names, "FOR UPDATE")
 }
 
-// shareDefinitions returns definitions that no one can delete or change until this transaction
-// ends.
+// shareDefinitions returns definitions. Until this transaction ends, nobody can delete or change
+// them.
 func shareDefinitions(tx *sql.Tx, t Table, names []string) (map[string]Definition, error) {
 	return definitionsLocked(tx, t, names, "LOCK IN SHARE MODE")
 }
@@ -125,7 +126,8 @@ func AllDefinitions(tx *sql.Tx, t Table) ([]Definition, error) {
 		LOCK IN SHARE MODE`)
 }
 
-// InsertDefinition writes a new definition and sets its id. A taken name is sql.ErrExists.
+// InsertDefinition writes a new definition and sets its id. If the name is taken, the error is
+// sql.ErrExists.
 func InsertDefinition(tx *sql.Tx, t Table, r *Definition) (err error) {
 	r.ID, err = tx.Insert("insert definition of alerts", `INSERT INTO `+string(t)+`
 		(name, version, spec, created, updated, who)

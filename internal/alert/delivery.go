@@ -55,7 +55,7 @@ type DeliveryRow struct {
 	JobID     int64  // of a ping; 0 for other messages
 	State     DeliveryState
 	Attempts  int
-	NextAt    job.Micros // pending: next try; sending: when other nodes may take it; else: when it ended
+	NextAt    job.Micros // pending: next try; sending: when other nodes may take it; otherwise: when it ended
 	Events    int64
 	Items     string // JSON: the first events
 	Said      string // answer or error of the last try
@@ -86,8 +86,8 @@ func insertDelivery(tx *sql.Tx, r *DeliveryRow) (err error) {
 	return err
 }
 
-// openDelivery locks and returns a message of a rule to a channel that no node has tried to send
-// and that was created after since, or returns sql.ErrNotFound.
+// openDelivery locks and returns a message of a rule to a channel. The message was created after
+// since, and no node has tried to send it. If there is none, the error is sql.ErrNotFound.
 func openDelivery(tx *sql.Tx, channel, rule int64, target string, since job.Micros) (DeliveryRow, error) {
 	return oneDelivery(tx, `SELECT `+deliveryColumns+`
 		FROM delivery FORCE INDEX (grp)
@@ -99,8 +99,8 @@ func openDelivery(tx *sql.Tx, channel, rule int64, target string, since job.Micr
 		channel, rule, target, int64(since))
 }
 
-// openPing locks and returns the ping of a job that no node has tried to send, or returns
-// sql.ErrNotFound.
+// openPing locks and returns the ping of a job, if no node has tried to send it. If there is none,
+// the error is sql.ErrNotFound.
 func openPing(tx *sql.Tx, jobID int64) (DeliveryRow, error) {
 	return oneDelivery(tx, `SELECT `+deliveryColumns+`
 		FROM delivery FORCE INDEX (job)
@@ -144,7 +144,8 @@ func countOpen(tx *sql.Tx, channel int64) (n int, err error) {
 	return n, err
 }
 
-// noteBeat records when the cluster was checked for a heartbeat. If none is sent, held says why.
+// noteBeat records when the cluster was checked for a heartbeat. If that check sends no heartbeat,
+// held says why.
 func noteBeat(tx *sql.Tx, channel int64, at job.Micros, held string) error {
 	_, err := tx.Exec("write heartbeat", `UPDATE alert_channel
 		SET beat_at = ?, held = ?
@@ -157,11 +158,11 @@ func noteBeat(tx *sql.Tx, channel int64, at job.Micros, held string) error {
 type busyLanes struct {
 	Channels []int64
 	Pings    []pingLane
-	NoPings  bool // no further pings may be sent at once
+	NoPings  bool // no further ping can be sent now
 }
 
-// pingLane holds a part of the jobs that ping one host. A host that hangs delays no other host, and
-// a host that many jobs ping has several lanes.
+// pingLane holds a part of the jobs that ping one host. A host that hangs delays no other host. A
+// host that many jobs ping has several lanes.
 type pingLane struct {
 	Host string // DeliveryRow.Target
 	Rest int64  // DeliveryRow.JobID modulo pingsAtHost
@@ -171,11 +172,12 @@ type pingLane struct {
 const pingsAtHost = 4
 
 // dueDeliveries lists messages to send: up to limit messages for channels, up to limit pings, and
-// up to limit messages that another node claimed but did not send in time or before its session
-// ended. It leaves out busy lanes: the messages for a channel that hangs would fill the list.
+// up to limit messages that another node claimed but did not send, because it was too late or its
+// session has ended. It leaves out busy lanes: otherwise the messages for a channel that hangs
+// would fill the list.
 //
-// The query for channels has job_id = 0 and so reads no pings. The query for pings reads at most
-// one new ping per job, and the pings that are tried again.
+// The query for channels has job_id = 0, so it reads no pings. The query for pings reads the pings
+// that are tried again, and at most one new ping for each job.
 func dueDeliveries(r sql.Reader, now job.Micros, busy busyLanes, limit int) ([]DeliveryRow, error) {
 	columns := "d." + strings.ReplaceAll(deliveryColumns, ", ", ", d.")
 
@@ -216,7 +218,7 @@ func dueDeliveries(r sql.Reader, now job.Micros, busy busyLanes, limit int) ([]D
 
 // earlierDelivery looks for earlier pending or sending messages of the same rule to the same
 // channel whose items contain a text. It returns the latest time at which such a message is tried
-// next or becomes free, or zero if there is no such message.
+// next or becomes free. It returns zero if there is no such message.
 func earlierDelivery(r sql.Reader, d *DeliveryRow, text string) (at job.Micros, err error) {
 	err = sql.Each(r, "look for earlier deliveries", func(rows *sql.Rows) error { return rows.Scan(&at) },
 		`SELECT COALESCE(MAX(next_at), 0)
@@ -226,12 +228,12 @@ func earlierDelivery(r sql.Reader, d *DeliveryRow, text string) (at job.Micros, 
 	return at, err
 }
 
-// eachSent reads the messages of several rules to a channel created since an instant. It includes
-// pending messages, and failed ones, which may have arrived. untried says that no node has tried to
-// send the message.
+// eachSent reads the messages of several rules to a channel that were created since an instant.
+// Pending messages are included. Failed messages are, too, because they may have arrived. untried
+// says that no node has tried to send the message.
 //
-// Newer messages have higher ids, apart from small differences between nodes' clocks. So the lower
-// bound for ids keeps the query from reading everything that the rules have ever sent.
+// Newer messages have higher ids, apart from small differences between nodes' clocks. So the query
+// has a lower bound for ids, and does not read everything that the rules have ever sent.
 func eachSent(
 	r sql.Reader, channel int64, rules []int64, since job.Micros,
 	visit func(id int64, items string, untried bool),
@@ -262,8 +264,8 @@ func eachSent(
 		append(args, first[0], int64(since))...)
 }
 
-// suppressDeliveries gives up the messages that no node has tried to send, and returns their
-// number.
+// suppressDeliveries gives up those of the messages that no node has tried to send. It returns
+// their number.
 func suppressDeliveries(tx *sql.Tx, ids []int64, now job.Micros, why string) (int, error) {
 	list, args := sql.In([]any{DeliverySuppressed, int64(now), int64(now), sql.Cut(why, 512)}, ids)
 	n, err := tx.Exec("suppress deliveries", `UPDATE delivery
@@ -273,8 +275,8 @@ func suppressDeliveries(tx *sql.Tx, ids []int64, now job.Micros, why string) (in
 	return int(n), err
 }
 
-// takeRate counts a message against the channel's limit of rate messages a minute. At the limit, ok
-// is false, and at is the time from which the message may be sent.
+// takeRate counts a message against the channel's limit of rate messages a minute. If the channel
+// is at the limit, ok is false, and at is the time from which the message may be sent.
 func takeRate(tx *sql.Tx, channel int64, rate int, now job.Micros) (ok bool, at job.Micros, err error) {
 	const minute = 60_000_000
 	begun := int64(now) - minute
@@ -304,9 +306,9 @@ func postpone(tx *sql.Tx, ids []int64, at job.Micros) error {
 	return err
 }
 
-// claimDelivery claims a message for this session. It returns sql.ErrMoved if the row has changed
-// since seen was read. From until on, other nodes may claim the message. The returned row has all
-// events that have joined the message by now.
+// claimDelivery claims a message for this session. If the row has changed since seen was read, the
+// error is sql.ErrMoved. From until on, other nodes may claim the message. The returned row has
+// all events that have joined the message so far.
 func claimDelivery(tx *sql.Tx, seen *DeliveryRow, session uuid.UUID, now, until job.Micros) (DeliveryRow, error) {
 	n, err := tx.Exec("claim delivery", `UPDATE delivery
 		SET state = 1, session_id = ?, attempts = attempts + 1, next_at = ?, updated = ?
@@ -322,7 +324,7 @@ func claimDelivery(tx *sql.Tx, seen *DeliveryRow, session uuid.UUID, now, until 
 }
 
 // settleDelivery records the result of a try of this session. It reports whether the message still
-// belonged to that try.
+// belonged to this try.
 func settleDelivery(
 	tx *sql.Tx, r *DeliveryRow, session uuid.UUID, state DeliveryState, next, now job.Micros, said string,
 ) (bool, error) {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	detailed    = 3    // events of a message that are shown with all details: the first ones
+	detailed    = 3    // the number of first events in a message that are shown with all details
 	outputLines = 10   // lines of a run's output in a message
 	outputBytes = 1024 // bytes of these lines
 	lineBytes   = 500  // bytes of an event's summary in a text
 
-	describeTime = 5 * time.Second // less than settleTime, so that no other node takes the message meanwhile
+	describeTime = 5 * time.Second // less than settleTime: meanwhile, no other node takes the message
 )
 
-// describe completes the items of a message: the scheduled time, the last lines of output, the page
-// of the console and the command that show more. If they cannot be read, the message is sent without
-// them.
+// describe completes the items of a message: the scheduled time, the last lines of output, and the
+// console page and the command that show more. If these cannot be read, the message is sent
+// without them.
 func (s *Sender) describe(ctx context.Context, l *letter) {
 	s.Outside.link(l.items)
 
@@ -50,7 +50,8 @@ func (s *Sender) describe(ctx context.Context, l *letter) {
 	}
 }
 
-// readRuns sets the fields of items that come from their runs. Only the runs in shown get output.
+// readRuns sets the fields of items that come from their runs. It sets the output only for the
+// runs in shown.
 func (s *Sender) readRuns(ctx context.Context, items []job.AlertItem, ids, shown []int64) error {
 	runs, err := s.DB.RunsInAnyState(ctx, ids)
 	if err != nil {
@@ -124,7 +125,7 @@ func (o *Outside) link(items []job.AlertItem) {
 	}
 }
 
-// plain matches words that a shell takes as they are.
+// plain matches words that need no quotes in a shell.
 var plain = regexp.MustCompile(`^[\w./:@%+-]+$`)
 
 func quote(word string) string {
@@ -153,7 +154,7 @@ func lastLines(text string) string {
 
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
-		// A progress bar writes over its line: keep what it showed at the end.
+		// A progress bar overwrites its line: keep its last state.
 		line = strings.TrimRight(line, "\r")
 		line = line[strings.LastIndexByte(line, '\r')+1:]
 		line = strings.Map(func(r rune) rune {
@@ -179,7 +180,7 @@ func lastBytes(text string, most int) string {
 	return "…" + strings.ToValidUTF8(text[len(text)-most:], "")
 }
 
-// oneLine turns a text that people chose freely into one line, so that it cannot imitate other
+// oneLine turns a text that people chose freely into one line. So the text cannot imitate other
 // lines of a message.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
@@ -191,7 +192,7 @@ func oneLine(text string, most int) string {
 	return cutText(strings.Join(strings.Fields(text), " "), most)
 }
 
-// extent says how much a text shows of its events.
+// extent says how many events a text shows, and with how many details.
 type extent struct {
 	events   int // events that are listed
 	detailed int // events with all details
@@ -199,14 +200,14 @@ type extent struct {
 }
 
 // extents are tried in this order until a text is short enough. The output is cut first, because
-// the page and the command show it.
+// the console page and the command also show it.
 var extents = []extent{
 	{shown, detailed, outputBytes}, {shown, detailed, 200}, {shown, detailed, 0},
 	{shown, 1, 0}, {shown / 2, 1, 0}, {shown / 4, 1, 0}, {1, 1, 0},
 }
 
-// builtIn returns the title and text of a message whose rule has no templates. If possible, both
-// together have at most the given number of bytes.
+// builtIn returns the title and text of a message whose rule has no templates. If possible, title
+// and text together have at most the given number of bytes.
 func builtIn(m *job.AlertMessage, fenced bool, most int) (title, text string) {
 	for _, x := range extents {
 		if title, text = compose(m, fenced, x); len(title)+1+len(text) <= most {

@@ -27,15 +27,15 @@ type Session interface {
 
 const (
 	// Pauses between two steps: active while there is something to evaluate, calm while there is
-	// nothing or another node evaluates.
+	// nothing, or while another node evaluates.
 	active = time.Second
 	calm   = 3 * time.Second
 
-	// tenure is the time for which a step keeps other nodes from evaluating. It is not a lock: see
+	// tenure is how long a step keeps other nodes from evaluating. A tenure is not a lock: see
 	// takeStep.
 	tenure = 15 * time.Second
-	// staleNothing is the longest time for which Lookout.NothingToWatch may still be true although
-	// there is something to evaluate.
+	// staleNothing is the longest time for which Lookout.NothingToWatch may be outdated, that is,
+	// still true although there is something to evaluate.
 	staleNothing = 4 * time.Second
 	// retryPause is the pause before a failed look is tried again.
 	retryPause = 20 * time.Second
@@ -44,12 +44,12 @@ const (
 	linesAhead = 10_000 // a new trail starts this many audit lines before the latest
 	endsAhead  = 1000   // the same for transactions that ended runs
 	manyFiring = 20_000 // alerts that may fire at once; further ones are only counted
-	manyFired  = 2000   // after this many alert changes, a step defers what the next step finds again
+	manyFired  = 2000   // after this many changes of alerts, a step leaves to the next step what that finds again
 	jobsKnown  = 15 * time.Second
 	manyJobs   = 50_000
 )
 
-// Lookout knows what there was to do a moment ago. It reports false when it does not know.
+// Lookout knows whether there was work a moment ago. It reports false when it does not know.
 type Lookout interface {
 	NothingToWatch() bool // there was no rule, ping or heartbeat
 	NothingToSend() bool  // no message was waiting
@@ -77,10 +77,10 @@ type Evaluator struct {
 // NewEvaluator returns an evaluator. The caller runs it.
 func NewEvaluator(cfg EvaluatorConfig) *Evaluator { return &Evaluator{EvaluatorConfig: cfg} }
 
-// state is what the evaluator keeps between steps.
+// state holds the data that the evaluator keeps between steps.
 type state struct {
 	n        int64 // number of the last applied step
-	changes  int64 // number of changes of definitions that config includes
+	changes  int64 // config includes the definitions up to this number of changes
 	config   *config
 	position position
 	firing   map[[16]byte]*FiredRow
@@ -93,7 +93,7 @@ type state struct {
 	looks   map[int64]map[int64]*read.RunLook // results of the check for runs, by rule and job
 	overdue overdue
 
-	begun      map[int64]job.Micros // runs reported as started, with when they were last seen
+	begun      map[int64]job.Micros // runs that are already reported as started, with the time when they were last seen
 	begunSince job.Micros           // starts up to this time are reported already
 }
 
@@ -151,7 +151,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 
 		again, err := e.step(ctx, e.Session.Now())
 		if err != nil {
-			e.state = nil // the next step reads again whatever was written
+			e.state = nil // whatever was written, the next step reads the state again
 			if errors.Is(err, errOvertaken) {
 				err = loop.ErrSkipped
 			}
@@ -165,7 +165,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 var errOvertaken = errors.New("another node evaluates alerts")
 
 // step evaluates once, and returns the pause until the next step. If we die here, or the commit is
-// unknown, the step is applied or not; the next one continues from the last applied step.
+// unknown, the step may or may not be applied. The next step continues from the last applied one.
 func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil { // one bad row never stops a node
@@ -189,8 +189,8 @@ func (e *Evaluator) step(ctx context.Context, now job.Micros) (again time.Durati
 	}
 	s := e.state
 
-	// Nothing to watch and nothing firing: forget the position, so that the next holder starts
-	// afresh.
+	// Nothing to watch and nothing firing: forget the position, so that the next holder starts at
+	// the latest rows.
 	if !s.config.wants() && len(s.firing) == 0 {
 		e.state = nil // the next step reads the configuration again, so a new rule takes effect at once
 		if w.Position == "" {
@@ -299,8 +299,8 @@ func (s *state) due(what string, now job.Micros, period time.Duration) bool {
 	return true
 }
 
-// anchor returns the position at which to start. It is somewhat before the latest ids, because
-// transactions with slightly lower ids may not have committed yet.
+// anchor returns the position at which evaluation starts. The position is somewhat before the
+// latest ids, because transactions with slightly lower ids may not have committed yet.
 func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error) {
 	ending, line, err := e.DB.LastIDs(ctx)
 	return position{
@@ -310,9 +310,9 @@ func (e *Evaluator) anchor(ctx context.Context, now job.Micros) (position, error
 	}, err
 }
 
-// within corrects a position that somebody has moved into the future by hand: no rule would find
-// anything there. A position slightly past the last row is normal, because the latest rows may have
-// been removed.
+// within corrects a position in the future, where no rule would find anything. Such a position was
+// changed outside the program. A position slightly past the last row is normal, because the latest
+// rows may have been removed.
 func (p *position) within(anchor position, now job.Micros) {
 	if p.Since > now {
 		p.Since = anchor.Since
@@ -326,8 +326,8 @@ func (p *position) within(anchor position, now job.Micros) {
 	}
 }
 
-// readConfig reads the configuration. It leaves out definitions that it cannot decode; the list of
-// definitions shows their errors.
+// readConfig reads the configuration. It leaves out definitions that it cannot decode. Their
+// errors are in the list of definitions.
 func (e *Evaluator) readConfig(ctx context.Context, now job.Micros) (*config, error) {
 	c := &config{rules: map[int64]*rule{}, channels: map[string]*channel{}}
 	rules, err := Definitions(e.DB.Reader(ctx), RuleTable, 0, job.MaxAlertRules)

@@ -15,11 +15,11 @@ type FailingChannel struct {
 }
 
 // triesLeast is the number of failed tries after which a channel counts as failing, although its
-// messages are still retried. A message that was given up counts at once. A heartbeat does not,
-// because the next one follows soon.
+// messages are still retried. A message that was given up counts at once. But a heartbeat that was
+// given up does not count, because the next one follows soon.
 const triesLeast = 3
 
-// Failing lists the channels that are failing, by name. A channel is no longer failing after it has
+// Failing lists the channels that are failing, by name. A channel is no longer failing once it has
 // taken a message or was changed.
 func Failing(r sql.Reader) ([]FailingChannel, error) {
 	scan := func(rows *sql.Rows) (c FailingChannel, err error) {

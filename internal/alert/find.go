@@ -84,12 +84,12 @@ type finder struct {
 }
 
 // find looks at everything that has happened since the last applied step. In e.state it changes
-// only caches, and when and where the next looks begin. So if the step is not applied, a later step
-// finds the same again.
+// only caches and the places and times of the next looks. So if this step is not applied, a later
+// step finds the same things again.
 //
-// If a look that has a position fails, the step fails, because the position must not move past
-// unread rows. If another look fails, the step goes on, and the look is tried again later. So a
-// slow look does not hold up the rest, and the server gets time to finish its queries.
+// Some looks have a position. If one of these fails, the step fails, because the position must not
+// move past unread rows. If another look fails, the step goes on, and that look is tried again
+// later. So a slow look does not delay the others, and the server gets time to finish its queries.
 func (e *Evaluator) find(ctx context.Context, now job.Micros) (*changes, error) {
 	s := e.state
 	f := &finder{Evaluator: e, s: s, c: s.config, now: now, changes: &changes{
@@ -175,7 +175,7 @@ func (e *Evaluator) tidy(ctx context.Context, now job.Micros) error {
 	return nil
 }
 
-// subject hashes a rule, an event, and the job, app or node concerned.
+// subject hashes a rule, an event, and the job, app or node that the event is about.
 func subject(rule int64, event job.AlertEvent, about string) (key [16]byte) {
 	sum := sha256.Sum256([]byte(strconv.FormatInt(rule, 10) + "\x00" + string(event) + "\x00" + about))
 	return [16]byte(sum[:16])
@@ -191,8 +191,8 @@ func (f *finder) current(key [16]byte) *FiredRow {
 	return f.s.firing[key]
 }
 
-// change marks a row to be written, and returns a copy to edit: the state keeps the old row until
-// the step is applied.
+// change marks a row to be written, and returns a copy of the row to edit. The state keeps the old
+// row until the step is applied.
 func (f *finder) change(row *FiredRow) *FiredRow {
 	if !f.dirty[row] {
 		c := *row
@@ -211,11 +211,11 @@ type finding struct {
 	run  string
 	at   job.Micros
 
-	// due is set if every look sees the problem again until it ends: it is the late due time. Only
-	// a later due time is another occurrence. Zero: every finding is an occurrence.
+	// due is the late due time, for a problem that every look sees again until the problem ends.
+	// Only a later due time is another occurrence. Zero: every finding is an occurrence.
 	due job.Micros
 
-	state   bool // a lasting state: seeing it again is no new occurrence
+	state   bool // the problem is a lasting state: a second sighting is no new occurrence
 	summary string
 }
 
@@ -224,10 +224,10 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding
 	key := subject(r.ID, event, about)
 	row := f.current(key)
 	fires := row != nil
-	known := found.due != 0 && found.due <= f.s.seen[key] // a look has seen this or a later due time before
+	known := found.due != 0 && found.due <= f.s.seen[key] // an earlier look has seen this due time or a later one
 
 	switch {
-	case fires && (found.state || known): // it goes on; quiet repeats it from time to time
+	case fires && (found.state || known): // the alert goes on; quiet repeats its notice from time to time
 		found.job = nil
 		f.s.lasts[key] = found
 		return
@@ -255,7 +255,7 @@ func (f *finder) fire(r *rule, event job.AlertEvent, about string, found finding
 		row.Seen++
 	}
 	if found.due > f.s.seen[key] {
-		f.s.seen[key] = found.due // if the step is not applied, the next one reads a new state, without this
+		f.s.seen[key] = found.due // if the step is not applied, the next step reads the state without this
 	}
 	delete(f.s.lasts, key)
 	row.update(&found)
@@ -301,8 +301,8 @@ func (f *finder) tellOf(r *rule, row *FiredRow) {
 	f.tell(r, row, what, row.Summary, DeliveryPending)
 }
 
-// report sends a notice about an event that has no duration. It raises no alert, and a silence
-// drops the notice.
+// report sends a notice about an event that has no duration. It raises no alert. A silence drops
+// the notice.
 func (f *finder) report(r *rule, event job.AlertEvent, found finding) {
 	row := &FiredRow{
 		RuleID: r.ID, Rule: r.Name, Event: event, Severity: r.Severity,
@@ -336,7 +336,7 @@ func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryS
 			continue // an info opens no incident
 		}
 		if what == "resolved" && !r.Has(job.AlertRecovered) && ch.Type != job.ChannelPagerDuty {
-			continue // without this rule event, only PagerDuty is told: an incident must not stay open
+			continue // not an event of the rule: only PagerDuty gets it, so that no incident stays open
 		}
 
 		g := group{channel: name, rule: r.ID, state: state}
@@ -354,7 +354,7 @@ func (f *finder) tell(r *rule, row *FiredRow, what, text string, state DeliveryS
 	}
 }
 
-// over ends the alert of a rule's condition that no longer holds.
+// over ends the alert about a condition of a rule, when the condition no longer holds.
 func (f *finder) over(r *rule, event job.AlertEvent, about, why string) {
 	key := subject(r.ID, event, about)
 	if row := f.current(key); row != nil {
@@ -362,7 +362,7 @@ func (f *finder) over(r *rule, event job.AlertEvent, about, why string) {
 	}
 }
 
-// end ends an alert. It sends no notice if r is nil.
+// end ends an alert. If r is nil, it sends no notice.
 func (f *finder) end(r *rule, row *FiredRow, why string) {
 	row = f.change(row)
 	row.Firing, row.Over, row.Why = false, f.now, why
@@ -374,8 +374,8 @@ func (f *finder) end(r *rule, row *FiredRow, why string) {
 	f.tell(r, row, "resolved", why, DeliveryPending)
 }
 
-// quiet repeats alerts that go on, sends notices that a silence held back until it ended, and ends
-// streaks of failures that have stopped.
+// quiet does three things: it repeats notices of alerts that go on, sends notices that an ended
+// silence held back, and ends streaks of failures that have stopped.
 func (f *finder) quiet(context.Context) error {
 	for _, row := range sorted(f.s.firing) {
 		r := f.c.rules[row.RuleID]
@@ -412,8 +412,8 @@ func sorted(m map[[16]byte]*FiredRow) []*FiredRow {
 	return out
 }
 
-// withdraw ends alerts that no rule covers any more, alerts about deleted jobs, and alerts that a
-// paused job did not run or start in time.
+// withdraw ends three kinds of alerts: alerts that no rule covers any more, alerts about deleted
+// jobs, and alerts about late or missing runs of paused jobs.
 func (f *finder) withdraw(ctx context.Context) error {
 	var ids []int64
 	for _, row := range f.s.firing {

@@ -45,9 +45,9 @@ func scanFired(rows *sql.Rows) (r FiredRow, err error) {
 	return r, err
 }
 
-// closed lists events whose alerts may belong to no app, and yet name things that only readers of
-// all apps may see: the job that failed last, the error of a job file, a token, or the settings of
-// the sign-in.
+// closed lists events whose alerts may belong to no app but name things that only readers of all
+// apps may see: the job that failed last, the error of a job file, a token, or the settings of the
+// sign-in.
 var closed = []job.AlertEvent{
 	job.AlertFailures, job.AlertFolderRefused, job.AlertExpiring, job.AlertOIDCUnreachable,
 }
@@ -70,7 +70,7 @@ func readFiring(r sql.Reader, limit int) ([]FiredRow, error) {
 		limit)
 }
 
-// FiredByIDs returns the alerts with the given ids that exist, by id.
+// FiredByIDs returns the existing alerts among the given ids, by id.
 func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
 	for part := range slices.Chunk(ids, 900) {
 		list, args := sql.In(nil, part)
@@ -88,7 +88,7 @@ func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
 }
 
 // writeFired writes alerts. Rows without an id are new and get one. Existing rows are written
-// first, because a new alert may have the same subject as one that is now over.
+// first, because one of them may be over and have the same subject as a new alert.
 func writeFired(tx *sql.Tx, rows []*FiredRow) error {
 	firing := func(r *FiredRow) any {
 		if r.Firing {

@@ -34,14 +34,14 @@ type plan struct {
 	each  []read.Condition // the ranges of the index, one for each condition
 }
 
-// place is the place of a row in such a list. Due holds the value of plan.by.
+// place is the place of a row in the list of a plan. Due holds the value of plan.by.
 type place struct {
 	read.ListPlace
 	fits bool
 }
 
-// Fired lists alerts, latest first. A page may end before it is full if few rows match. next is the
-// FiredFilter.Before of the next page; zero at the end.
+// Fired lists alerts, latest first. If few rows match, a page may end before it is full. next is
+// the FiredFilter.Before of the next page; zero: there is none.
 func Fired(r sql.Reader, f FiredFilter) (out []FiredRow, next int64, err error) {
 	if f.App != "" && f.Apps != nil && !slices.Contains(f.Apps, f.App) {
 		return nil, 0, nil
@@ -89,8 +89,8 @@ func Fired(r sql.Reader, f FiredFilter) (out []FiredRow, next int64, err error) 
 	return out, next, err
 }
 
-// planOf picks the first plan that the filter restricts, or else the plan by id. left holds the
-// conditions of the later plans. Each row must be checked against them.
+// planOf picks the first plan that the filter restricts. If there is none, it picks the plan by
+// id. left holds the conditions of the later plans. Each row must be checked against these.
 func planOf(ways []plan) (way plan, left []read.Condition) {
 	way = plan{index: "PRIMARY", each: []read.Condition{read.Where("TRUE")}}
 	at := slices.IndexFunc(ways, func(w plan) bool { return w.given })
@@ -105,9 +105,9 @@ func planOf(ways []plan) (way plan, left []read.Condition) {
 	return ways[at], left
 }
 
-// places returns the ids on a page of a list, and the place where the next one continues; nil at
-// the end. It reads rows until the page is full, or until it has read too many and leaves the rest
-// to the next page.
+// places returns the ids on a page of a list. next is the place where the next page continues;
+// nil: there is none. places reads rows until the page is full, or until it has read too many and
+// leaves the rest to the next page.
 func places(
 	r sql.Reader, table string, way plan, left []read.Condition, after *read.ListPlace, limit int,
 ) (ids []int64, next *read.ListPlace, err error) {
@@ -165,13 +165,13 @@ type DeliveryFilter struct {
 	Limit   int
 }
 
-// Deliveries lists messages, latest first: by their creation or, if the filter has a state, by when
-// they entered it. A page may end before it is full if few rows match. next is the place where the
-// next page continues; nil at the end.
+// Deliveries lists messages, latest first: by their creation, or, if the filter has a state, by
+// when they entered that state. If few rows match, a page may end before it is full. next is the
+// place where the next page continues; nil: there is none.
 //
 // Most messages are pings, which have neither a channel nor a rule, and most are sent.
 func Deliveries(r sql.Reader, f DeliveryFilter) (out []DeliveryRow, next *read.ListPlace, err error) {
-	// Pick the index. Most messages are sent, so their kind selects fewer rows than the state sent.
+	// Pick the index. Most messages are sent, so a kind selects fewer rows than the state "sent".
 	var ways []plan
 	if f.State != nil {
 		ways = []plan{{"due", "next_at", true, []read.Condition{read.Where("state = ?", *f.State)}}}
@@ -223,7 +223,7 @@ type Counts struct {
 const countedMost = 10_000
 
 // Count reads the counts. If apps is nil, the reader may see all apps. Other readers may see no
-// messages: for them it counts only the firing alerts that Fired lists.
+// messages. For them Count counts only the firing alerts that Fired lists.
 func Count(r sql.Reader, apps []string) (Counts, error) {
 	c := Counts{States: map[string]int64{}}
 	if apps != nil {
@@ -281,8 +281,8 @@ func CountFiring(r sql.Reader, apps []string) (n int64, err error) {
 	return n, err
 }
 
-// CountUnsent counts the messages that failed and are tried again, and the messages that were given
-// up at or after since, each up to countedMost.
+// CountUnsent counts two kinds of messages: those that failed and are tried again, and those that
+// were given up at or after since. It counts each kind up to countedMost.
 func CountUnsent(r sql.Reader, since job.Micros) (n int64, err error) {
 	const query = `
 		SELECT

@@ -80,8 +80,8 @@ func (f *finder) runs(ctx context.Context) error {
 		}
 	}
 
-	// The position moves past these runs, so no later step judges them again. Read their jobs
-	// afresh.
+	// The position moves past these runs, so no later step judges them again. So read their jobs
+	// again now, and not from the cache.
 	f.Evaluator.jobs.forget(touched)
 	jobs, err := f.known(ctx, ids)
 	if err != nil {
@@ -117,7 +117,7 @@ func runsIn(endings []read.Ending) (n int) {
 	return n
 }
 
-// began records the due times of started runs, also old ones, for the jobs that neverRan has
+// began records the due times of started runs, even of old ones, for the jobs that neverRan has
 // checked.
 func (f *finder) began(runs []read.Run) {
 	for i := range runs {
@@ -129,8 +129,8 @@ func (f *finder) began(runs []read.Run) {
 	}
 }
 
-// pinged returns the jobs whose monitors must be told about these runs. It drops these jobs from
-// the cache, because a job may have got its ping just before its run ended.
+// pinged returns the jobs whose monitors must hear of these runs. It drops these jobs from the
+// cache, because a job may have got its ping just before its run ended.
 func (f *finder) pinged(ctx context.Context, runs []read.Run) (map[int64]bool, error) {
 	ended := map[int64]bool{}
 	for i := range runs {
@@ -191,9 +191,9 @@ func (f *finder) attempts(ctx context.Context) ([]read.Attempt, error) {
 	return f.DB.Attempting(ctx, attemptsAtOnce)
 }
 
-// starts reports the runs that have started since the last step: executing runs, and runs that have
-// ended already. If this step is not applied, the next one reads the state again and finds the same
-// starts.
+// starts reports the runs that have started since the last step: executing runs, and runs that
+// have already ended. If this step is not applied, the next step reads the state again and finds
+// the same starts.
 func (f *finder) starts(ctx context.Context, attempts []read.Attempt, ended []read.Run) error {
 	if f.s.begun == nil {
 		return nil
@@ -254,7 +254,7 @@ func (f *finder) starts(ctx context.Context, attempts []read.Attempt, ended []re
 	return nil
 }
 
-// leastLate returns the shortest lateness of a start, and of an end, that some rule reports.
+// leastLate returns the shortest lateness of starts, and of ends, that any rule reports.
 func (f *finder) leastLate() (start, finish job.Micros) {
 	start, finish = math.MaxInt64, math.MaxInt64
 	for _, r := range f.c.rules {
@@ -268,7 +268,7 @@ func (f *finder) leastLate() (start, finish job.Micros) {
 	return start, finish
 }
 
-// failure reports whether a due time was started and failed after all its attempts.
+// failure reports whether a due time was started and its last attempt failed.
 func failure(r *read.Run) bool {
 	switch r.Outcome {
 	case job.Failed, job.TimedOut, job.Killed, job.Lost:
@@ -280,13 +280,13 @@ func failure(r *read.Run) bool {
 // lateness returns the lateness of a run's start.
 func lateness(r *read.Run) job.Micros { return job.Micros(r.Lateness) }
 
-// firstStart reports whether the start of a run is the start of its due time. Only such a start can
-// be late: retries start later by design, and the due times of a backfill are long over.
+// firstStart reports whether a run's start is the first start of its due time. Only such a start
+// can be late: retries start later by design, and the due times of a backfill are long over.
 func firstStart(r *read.Run) bool {
 	return r.Started > 0 && r.Attempt == 1 && r.Kind != job.FromBackfill
 }
 
-// lastEnd reports whether the end of a run is the end of its due time. Only such an end can be
+// lastEnd reports whether a run's end is the last end of its due time. Only such an end can be
 // late.
 func lastEnd(r *read.Run) bool {
 	return r.Started > 0 && r.Final && r.Kind != job.FromBackfill
@@ -300,7 +300,7 @@ func (f *finder) run(rule *rule, r *read.Run, j *job.AlertJob) {
 
 	switch {
 	case failure(r):
-		// A lost run alerts once, even if the rule has both events.
+		// Even if the rule has both events, a lost run fires only one alert.
 		switch {
 		case r.Outcome == job.Lost && rule.Has(job.AlertLost):
 			f.fire(rule, job.AlertLost, about, found)
@@ -358,9 +358,9 @@ type inTime struct {
 	due   job.Micros
 }
 
-// late returns how late a run is that has not ended, and whether that is too late for the rule. A
-// start counts from DueNow, since the run may have had to wait for its turn. An end counts from
-// Due.
+// late returns the lateness of a run that has not ended, and whether the rule reports that
+// lateness. A start counts from DueNow, because the run may have had to wait for its turn. An end
+// counts from Due.
 func (r *rule) late(event job.AlertEvent, t *read.LateRun, now job.Micros) (by job.Micros, is bool) {
 	if event == job.AlertLateFinish {
 		by = now - t.Due
@@ -371,8 +371,9 @@ func (r *rule) late(event job.AlertEvent, t *read.LateRun, now job.Micros) (by j
 	return by, (t.State == job.Idle || t.State == job.Prepared) && t.Attempt == 1 && by > micros(r.LateStart)
 }
 
-// inTimeAgain ends an alert about lateness if a later due time of the job was in time, and no other
-// due time is late now. While one run hangs, others may be in time.
+// inTimeAgain ends a lateness alert of a job when a run with a later due time was in time. If
+// another run of the job is still late, the alert stays: one run may hang while others are in
+// time.
 func (f *finder) inTimeAgain(ctx context.Context) error {
 	ends := slices.DeleteFunc(f.inTime, func(n inTime) bool {
 		key := subject(n.rule.ID, n.event, aboutJob(n.job))
@@ -388,8 +389,8 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 	live := map[int64][]read.LateRun{}
 	runs, all, err := f.DB.LiveRunsOf(ctx, slices.Sorted(maps.Keys(ids)), f.now-min(start, finish))
 	if err != nil && f.unread >= 2 && ctx.Err() == nil {
-		// Go on without these ends. Otherwise each step would fail at this query, and no alert
-		// would ever fire again.
+		// Go on without ending these alerts. Otherwise each step would fail at this query, and no
+		// alert would ever fire again.
 		f.Log.Warn("cannot check which alerts about late runs have ended", "error", err)
 		return nil
 	}
@@ -399,7 +400,7 @@ func (f *finder) inTimeAgain(ctx context.Context) error {
 		return err
 	}
 	if !all {
-		return nil // some runs were not read; the next due time in time ends the alert
+		return nil // some runs were not read; the next run in time ends the alert
 	}
 	for _, t := range runs {
 		live[t.JobID] = append(live[t.JobID], t)
@@ -505,14 +506,14 @@ func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, found finding) 
 	}
 
 	s.times = append(s.times, r.Ended)
-	slices.Sort(s.times) // an end that commits late is out of order
+	slices.Sort(s.times) // the failure of an end that commits late comes out of order
 	if n := len(s.times) - rule.Failures.Count; n > 0 {
 		s.times = s.times[n:]
 	}
 
 	n := len(s.times)
 	if n < rule.Failures.Count || s.times[n-1]-s.times[0] > micros(rule.Failures.Within) {
-		if row := f.current(key); row != nil { // not enough failures to report, but the alert goes on
+		if row := f.current(key); row != nil { // too few failures to report, but an alert already fires and goes on
 			row = f.change(row)
 			f.changes.firing[key] = row
 			row.Last = max(row.Last, r.Ended)
@@ -531,7 +532,8 @@ func (f *finder) count(rule *rule, r *read.Run, j *job.AlertJob, found finding) 
 	f.fire(rule, job.AlertFailures, about, found)
 }
 
-// pingOf returns what to tell the monitor of a run's job: "success", "fail", or "" for nothing.
+// pingOf returns the result to report to the monitor of a run's job: "success", "fail", or "" for
+// none.
 func pingOf(r *read.Run) string {
 	switch {
 	case !r.Final:
@@ -545,7 +547,7 @@ func pingOf(r *read.Run) string {
 }
 
 // ping records that the monitor of a job must be called. If several due times have ended since the
-// last step, the last one counts.
+// last step, only the last one is reported.
 func (f *finder) ping(r *read.Run, j *job.AlertJob) {
 	what := pingOf(r)
 	if what == "" || j.Ping == nil || j.Gone {
@@ -580,7 +582,8 @@ func (f *finder) lateFinish(ctx context.Context) error {
 	return f.late(ctx, lateFinish, job.AlertLateFinish, f.now, "has not ended %s after its due time", f.DB.UnendedRuns)
 }
 
-// late checks runs, a part in each step, until it has checked all. words is the end of the summary.
+// late checks runs, a part in each step, until all are checked. words is the end of the alert's
+// summary.
 func (f *finder) late(
 	ctx context.Context, what string, event job.AlertEvent, before job.Micros, words string, list lister,
 ) error {
@@ -602,8 +605,8 @@ func (f *finder) late(
 	return err
 }
 
-// held lists runs after a place: first the runs without an owner, then each session's in turn. more
-// reports that there may be further ones.
+// held lists runs after a place: first the runs without an owner, then those of each session in
+// turn. more reports whether there may be further runs.
 func (f *finder) held(
 	ctx context.Context, at read.LatePlace, before job.Micros, most int, list lister,
 ) (runs []read.LateRun, more bool, err error) {
@@ -631,8 +634,8 @@ func (f *finder) held(
 	return runs, false, nil
 }
 
-// tellLate fires the rules for late runs. It leaves out backfills: their due times had passed when
-// they were ordered.
+// tellLate fires the rules for late runs. It leaves out backfills, because their due times had
+// already passed when they were requested.
 func (f *finder) tellLate(
 	ctx context.Context, rules []*rule, event job.AlertEvent, words string, runs []read.LateRun,
 ) error {
@@ -689,7 +692,7 @@ func (f *finder) backlog(ctx context.Context) error {
 		counted.found = map[int64]int64{}
 	}
 
-	// Read the next part: runs old enough for the rule with the smallest age.
+	// Read the next part: all runs that are old enough for the rule with the smallest age.
 	least := slices.MinFunc(rules, func(a, b *rule) int {
 		return cmp.Compare(a.Backlog.OlderThan, b.Backlog.OlderThan)
 	})
@@ -744,7 +747,7 @@ func (f *finder) backlog(ctx context.Context) error {
 	return nil
 }
 
-// lines follows the audit, to learn which nodes have vanished.
+// lines follows the audit to find nodes that have vanished.
 func (f *finder) lines(ctx context.Context) error {
 	if f.position.Lines.High == 0 { // no rule needed the audit until now
 		_, last, err := f.DB.LastIDs(ctx)
@@ -774,7 +777,7 @@ func (f *finder) lines(ctx context.Context) error {
 	return nil
 }
 
-// nodes checks the nodes: which are gone, and whose clock is off.
+// nodes checks which nodes are gone, and which nodes have a clock that is wrong.
 func (f *finder) nodes(ctx context.Context) error {
 	skews := false
 	for _, r := range f.c.rules {
@@ -894,8 +897,8 @@ func (f *finder) troubles(ctx context.Context) error {
 // jobsAtOnce is the number of jobs that one step checks for runs.
 const jobsAtOnce = 200
 
-// neverRan finds jobs without a recent run, a part of the jobs in each step, until all were
-// checked.
+// neverRan finds jobs without a recent run. It checks a part of the jobs in each step, until all
+// jobs are checked.
 func (f *finder) neverRan(ctx context.Context) error {
 	var rules []*rule
 	for _, r := range f.sortedRules() {
@@ -908,7 +911,8 @@ func (f *finder) neverRan(ctx context.Context) error {
 		return nil
 	}
 
-	// Pick the next jobs. If reading their runs fails, the jobs after them still get their turn.
+	// Pick the next jobs. If the read of their runs fails, the next step still goes on with the
+	// jobs after them.
 	after := f.s.notRun
 	jobs, err := f.DB.AlertJobsAfter(ctx, after, jobsAtOnce)
 	if err != nil {
@@ -951,7 +955,7 @@ func (f *finder) neverRan(ctx context.Context) error {
 		for _, id := range ids {
 			row := f.current(subject(r.ID, job.AlertNeverRan, aboutJob(id)))
 			settled := !slices.Contains(found, id) && !slices.Contains(open, id)
-			if row != nil && row.Run == "" && settled { // an alert with a run is about a missed due time
+			if row != nil && row.Run == "" && settled { // an alert with a run is about a missed due time and stays
 				f.end(r, row, "it started a run, or has nothing left to run")
 			}
 		}
@@ -966,8 +970,8 @@ func (f *finder) neverRan(ctx context.Context) error {
 	return nil
 }
 
-// resting returns a function that reports whether an app is paused. A pause that ended by itself
-// after the instant since counts, too.
+// resting returns a function that reports whether an app is paused. An app whose pause ended by
+// itself after the instant since also counts as paused.
 func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros) bool, error) {
 	stops, err := trip.Stops(f.DB.Reader(ctx))
 	return func(app string, since job.Micros) bool {
@@ -978,12 +982,12 @@ func (f *finder) resting(ctx context.Context) (func(app string, since job.Micros
 	}, err
 }
 
-// onTime bounds the lateness of the earliest due time. If it is claimed or started later,
-// heartbeats are held back.
+// onTime is the greatest lateness of the earliest due time with which heartbeats are still sent.
+// If a due time is claimed or started later, heartbeats are held back.
 const onTime = job.Micros(60_000_000)
 
-// heartbeats checks, when a heartbeat is due, whether the cluster claims and starts due times in
-// time.
+// heartbeats does nothing until a heartbeat is due. Then it checks whether the cluster claims and
+// starts due times in time.
 func (f *finder) heartbeats(ctx context.Context) error {
 	var due []*channel
 	for _, ch := range f.c.channels {
@@ -1005,8 +1009,7 @@ func (f *finder) heartbeats(ctx context.Context) error {
 	return nil
 }
 
-// behindTime describes a due time that was not claimed or started in time. "" means that there is
-// none.
+// behindTime describes a due time that was not claimed or started in time; "": there is none.
 func (f *finder) behindTime(ctx context.Context) (string, error) {
 	runs, _, err := f.held(ctx, read.LatePlace{}, f.now-onTime, 1, f.DB.LateRuns)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// mail sends a message by SMTP. If the server refuses the owner of the job for good, the recipients
-// of the channel get the message.
+// mail sends a message by SMTP. If the server finally refuses the owner of the job as a recipient,
+// the recipients of the channel get the message.
 func (o *Outside) mail(
 	ctx context.Context, l *letter, m *job.AlertMessage, values map[job.Secret]string,
 ) verdict {
@@ -68,7 +68,7 @@ func (o *Outside) mailTo(
 	}
 
 	msg.Subject(cutText(m.Title, 300))
-	// The id is the same in each try, so that a mail reader can show the mail once.
+	// The id is the same in each try, so a mail reader can show the mail only once.
 	msg.SetMessageIDWithValue(key + "@go-crontab")
 	msg.SetDate()
 	msg.SetGenHeader("X-Gocrontab-Key", key)
@@ -116,7 +116,7 @@ func (o *Outside) mailTo(
 	default:
 		return verdict{err: err}
 	}
-	defer func() { _ = client.CloseWithSMTPClient(conn) }() // the server has accepted or refused the message by then
+	defer func() { _ = client.CloseWithSMTPClient(conn) }() // by then the server has accepted or refused the message
 
 	refused, err := handOver(conn, msg)
 	if err != nil {
@@ -139,9 +139,9 @@ func (o *Outside) mailTo(
 
 var errLateMail = errors.New("the mail server did not respond in time")
 
-// handOver hands a message to a mail server for the recipients that the server accepts, and returns
-// the refusals of the others. If it accepts none, the error is a temporary refusal if there is one,
-// else a final one.
+// handOver hands a message to a mail server for the recipients that the server accepts. It returns
+// the refusals of the other recipients. If the server accepts no recipient, the error is one of
+// the refusals, if possible a temporary one.
 func handOver(conn *smtp.Client, msg *mail.Msg) (refused []error, err error) {
 	from, err := msg.GetSender(false)
 	if err != nil {
@@ -178,15 +178,15 @@ func handOver(conn *smtp.Client, msg *mail.Msg) (refused []error, err error) {
 	return refused, nil
 }
 
-// refusedForGood reports whether a mail server will give the same answer to a further try.
+// refusedForGood reports whether a mail server would give the same answer to another try.
 func refusedForGood(err error) bool {
 	var answer *textproto.Error
 	return errors.As(err, &answer) && answer.Code >= 500
 }
 
-// mailDial returns a function that connects to a mail server, if the node may call it. The
-// connection is closed when the context sending ends, because the library heeds a context only
-// while it connects. Otherwise the library would wait for a silent server.
+// mailDial returns a function that connects to a mail server, if the node may call that server.
+// The connection is closed when the context sending ends. The library obeys a context only while
+// it connects, so without this it would wait for a silent server.
 func (o *Outside) mailDial(sending context.Context, e *job.AlertEmail, host string) mail.DialContextFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := o.cfg.Dial(ctx, network, addr)

@@ -22,8 +22,8 @@ import (
 	"go-crontab/job"
 )
 
-// Secrets reads the values of secrets that an app's jobs may use. App "" means the secrets that
-// belong to no app.
+// Secrets reads the values of secrets that an app's jobs may use. App "" stands for the secrets
+// that belong to no app.
 type Secrets interface {
 	Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error)
 }
@@ -61,7 +61,8 @@ func NewOutside(cfg OutsideConfig) *Outside {
 			MaxResponseHeaderBytes: 64 << 10,
 			ForceAttemptHTTP2:      true,
 		},
-		// Do not follow a redirect: nobody configured its target, which must not get the secrets.
+		// Do not follow a redirect. Nobody configured its target, and the target must not get the
+		// secrets.
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
@@ -128,7 +129,8 @@ func (o *Outside) send(ctx context.Context, l *letter) (v verdict) {
 	return o.call(ctx, l, http.MethodPost, target, body, values)
 }
 
-// values reads the secrets of a channel. A missing secret is no final error: it may exist later.
+// values reads the secrets of a channel. A missing secret is not a final error, because it may
+// exist later.
 func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Secret]string, error) {
 	if o.cfg.Secrets == nil {
 		return nil, errors.New("this node cannot read secrets")
@@ -147,7 +149,7 @@ func (o *Outside) values(ctx context.Context, uses []job.SecretUse) (map[job.Sec
 }
 
 // clean turns a text into one short line without the values of secrets. If a secret is an address,
-// its path is also removed where it occurs without the host.
+// clean also removes the path of that address where it stands without the host.
 func (o *Outside) clean(text string, values map[job.Secret]string) string {
 	if len(values) > 0 {
 		hidden := maps.Clone(values)
@@ -331,11 +333,12 @@ func (l *letter) message() *job.AlertMessage {
 		m.Severity = m.Items[0].Severity
 	}
 
-	// Slack, and servers like it, format text, but show code as it is.
+	// Slack and servers like it format text, but not code.
 	most := cmp.Or(textMost[l.channel.Type], math.MaxInt)
 	m.Title, m.Text = builtIn(m, l.channel.Type == job.ChannelSlack, most)
 
-	// The rule's templates replace the built-in texts. A failing template does not.
+	// The rule's templates replace the built-in texts. If a template fails, the built-in text
+	// stays.
 	for _, t := range []struct {
 		what, text string
 		to         *string

@@ -9,11 +9,12 @@ import (
 	"go-crontab/job"
 )
 
-// resolve completes the notices for PagerDuty channels: each incident that a channel was told to
-// open is resolved when its alert is over, and no other is. Without this, an incident would stay
-// open if the rule was silenced, disabled, deleted or changed since, or now names other channels.
-// If no node has tried to send the opening message yet, neither the opening nor the resolving
-// message is sent. In a flood, the opening one would arrive long after the alert is over.
+// resolve completes the notices for PagerDuty channels. When an alert is over, each incident that
+// the channel opened for it is resolved, and no other incident is. Without this, an incident would
+// stay open if meanwhile the rule was silenced, disabled, deleted or changed, or names other
+// channels. If no node has tried to send the opening message yet, neither the opening nor the
+// resolving message is sent. Otherwise in a flood, the opening message would arrive long after the
+// alert is over.
 func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) error {
 	for name, ch := range e.state.config.channels {
 		if ch.Type != job.ChannelPagerDuty || ch.Disabled {
@@ -41,7 +42,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 
 		note := func(id int64, items string, waits bool) {
 			var list []job.AlertItem
-			_ = json.Unmarshal([]byte(items), &list) // text written by hand that cannot be decoded counts as empty
+			_ = json.Unmarshal([]byte(items), &list) // a value changed outside the program may be undecodable: empty
 			for i := range list {
 				if alert := list[i].AlertID; waits {
 					untried[alert] = append(untried[alert], id)
@@ -53,8 +54,8 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 		err := eachSent(e.DB.Reader(ctx), ch.ID, slices.Sorted(maps.Keys(rules)), since, note)
 		if err != nil && ctx.Err() == nil {
 			// The next step would find the same ends and fail in the same way. So resolve all of
-			// them: PagerDuty ignores an incident that it does not know, and an opening message is
-			// sent before the resolving one.
+			// them. PagerDuty ignores an incident that it does not know, and an opening message is
+			// sent before its resolving message.
 			e.Log.Warn("cannot read which incidents PagerDuty has, resolving all ended ones",
 				"channel", name, "alerts", len(over), "error", err)
 			clear(untried)
@@ -70,7 +71,7 @@ func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) err
 			id := idText(row.ID)
 			g := group{channel: name, rule: row.RuleID, state: DeliveryPending, alone: row, what: "resolved"}
 			_, is := c.notices[g]
-			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // its opening message may be removed by now
+			forgotten := is && now-row.First >= micros(job.Duration(Kept)) // its opening message may be gone
 			switch {
 			case !opened[id] && untried[id] == nil && !forgotten:
 				delete(c.notices, g)

@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sample is a test message: to a channel, or as a rule would send it. A rule, or a channel that is
-// tested alone, need not be saved.
+// Sample is a test message: a message to a channel, or a message as a rule would send it. The rule
+// need not be saved. A channel that is tested without a rule need not be saved, either.
 type Sample struct {
 	Channel   job.AlertChannel
 	ChannelID int64          // 0: the channel is not saved
@@ -24,10 +24,11 @@ type Sample struct {
 	Wrong     string         // why the channel cannot be used; "": it can
 }
 
-// testTime bounds a test, as somebody waits for the answer. The API allows 20 s for a request.
+// testTime bounds a test, because somebody waits for the answer. The API allows 20 s for a
+// request.
 const testTime = 15 * time.Second
 
-// Test sends a sample now, and for PagerDuty also resolves the test incident.
+// Test sends a sample now. For PagerDuty it also resolves the incident of the test.
 func (o *Outside) Test(ctx context.Context, s *Sample, now job.Micros) (Tested, error) {
 	t := Tested{Channel: s.Channel.Name, ChannelID: s.ChannelID, Key: uuid.New(), At: now}
 	item := o.sampleItem(s, now)
@@ -60,9 +61,9 @@ func (o *Outside) Test(ctx context.Context, s *Sample, now job.Micros) (Tested, 
 	}
 
 	if v.err == nil && l.channel.Type == job.ChannelPagerDuty {
-		// Resolve the test incident. If we die before, the incident stays open, and the tester sees
-		// it. AlertID and Since give the incident the key of the test, see pagerEvent; the message
-		// has its own key.
+		// Resolve the test incident. If we die first, the incident stays open, and the tester sees
+		// it. AlertID and Since give the resolving event the key of the test incident, see
+		// pagerEvent. The message itself has its own key.
 		item.What, item.AlertID, item.Since = "resolved", "test", hex.EncodeToString(t.Key[:])
 		l.Key, l.items = uuid.New(), []job.AlertItem{item}
 		if end := o.send(ctx, l); end.err != nil {
@@ -121,7 +122,7 @@ func (o *Outside) sampleItem(s *Sample, now job.Micros) job.AlertItem {
 	return item
 }
 
-// SampleOf returns a test of a saved channel, or sql.ErrNotFound.
+// SampleOf returns a test of a saved channel. If there is none, the error is sql.ErrNotFound.
 func (s *Store) SampleOf(ctx context.Context, channel string) (Sample, error) {
 	row, err := DefinitionNamed(s.DB.Reader(ctx), ChannelTable, channel)
 	if err != nil {
@@ -139,15 +140,15 @@ func sampleOf(row *Definition, rule *job.AlertRule) Sample {
 	return out
 }
 
-// SampleOfChannel returns a test of a channel that is not saved. An invalid definition is
-// job.Problems.
+// SampleOfChannel returns a test of a channel that is not saved. If the definition is invalid, the
+// error is job.Problems.
 func (s *Store) SampleOfChannel(c job.AlertChannel) (Sample, error) {
 	c.Defaults()
 	return Sample{Channel: c}, c.Validate()
 }
 
 // SamplesOfRule returns a test of a rule for each of its channels. The rule need not be saved, but
-// its channels must be. An invalid definition is job.Problems.
+// its channels must be. If the definition is invalid, the error is job.Problems.
 func (s *Store) SamplesOfRule(ctx context.Context, r job.AlertRule) ([]Sample, error) {
 	r.Defaults()
 	if err := r.Validate(); err != nil {
@@ -183,7 +184,7 @@ type Tested struct {
 }
 
 // RecordTest stores the result of a test as a message, with its audit line. A message belongs to a
-// saved channel, so the test of an unsaved one leaves only the audit line.
+// saved channel, so the test of an unsaved channel leaves only the audit line.
 func (s *Store) RecordTest(ctx context.Context, t *Tested) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		line := &job.Entry{

@@ -22,7 +22,7 @@ const (
 	maxTries   = 8
 	tooOld     = 24 * time.Hour   // an unsent message of this age is given up
 	settleTime = 15 * time.Second // added to the timeout of a try before other nodes may take the message
-	pingLanes  = 32               // ping lanes that may be busy: seven hosts that hang leave room for others
+	pingLanes  = 32               // ping lanes that may be busy: even if seven hosts hang, there is room for others
 	pingTime   = 10 * time.Second
 )
 
@@ -54,7 +54,7 @@ type Sender struct {
 // NewSender returns a sender. The caller runs it.
 func NewSender(cfg SenderConfig) *Sender { return &Sender{SenderConfig: cfg, busy: map[lane]bool{}} }
 
-// Run sends until ctx ends. Messages whose sending is interrupted are put back for other nodes.
+// Run sends until ctx ends. If a sending is interrupted, its message is put back for other nodes.
 func (s *Sender) Run(ctx context.Context) error {
 	defer s.lanes.Wait()
 	return loop.Loop{
@@ -75,7 +75,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	})
 }
 
-// lane is a unit in which one goroutine sends at a time: a channel, or some of the pings to a host.
+// lane is a unit in which one goroutine at a time sends: a channel, or some of the pings to a
+// host.
 type lane struct {
 	channel int64 // 0: pings
 	pings   pingLane
@@ -175,13 +176,13 @@ type verdict struct {
 	err   error
 	final bool          // a further try is pointless
 	after time.Duration // pause that the other side asked for; zero: none
-	state DeliveryState // next state of the message; DeliveryPending: it follows from err
+	state DeliveryState // next state of the message; DeliveryPending: err decides
 }
 
 // errLater says that a channel has reached its limit of messages a minute.
 var errLater = errors.New("later")
 
-// deliver claims, sends and settles a message. more reports whether the lane should continue.
+// deliver claims, sends and settles a message. more reports whether the lane should go on.
 func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []DeliveryRow) (more bool, err error) {
 	now := s.Session.Now()
 	l, early, err := s.open(ctx, seen, now)
@@ -228,13 +229,13 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 	case errors.Is(err, sql.ErrMoved):
 		return true, nil // another node was faster
 	case err != nil:
-		return true, err // if the claim was committed after all, the message becomes free after a while
+		return true, err // if the claim was committed after all, the message becomes free later
 	}
 
 	// If we die from here on, the message is sent again, with the same key.
 	v := early
 	if v == nil {
-		_ = json.Unmarshal([]byte(l.Items), &l.items) // text written by hand that cannot be decoded counts as empty
+		_ = json.Unmarshal([]byte(l.Items), &l.items) // a value changed outside the program may be undecodable: empty
 		if l.Kind == DeliveryOfAlert {
 			s.describe(ctx, l)
 		}
@@ -246,7 +247,7 @@ func (s *Sender) deliver(ctx context.Context, seen *DeliveryRow, rest []Delivery
 	return true, s.settle(ctx, l, v)
 }
 
-// postpone makes the messages of a lane wait. New events can join them until then.
+// postpone makes the messages of a lane wait until an instant. Meanwhile new events can join them.
 func (s *Sender) postpone(ctx context.Context, list []DeliveryRow, at job.Micros) error {
 	ids := make([]int64, len(list))
 	for i := range list {
@@ -256,8 +257,8 @@ func (s *Sender) postpone(ctx context.Context, list []DeliveryRow, at job.Micros
 }
 
 // earlier returns when an earlier unsent message of the same alert is tried next; zero: there is
-// none. A resolving event that arrived before the opening one would find no incident, and the
-// incident would then stay open.
+// no such message. A resolving event that arrived before the opening event would find no incident,
+// and the incident would then stay open.
 func (s *Sender) earlier(ctx context.Context, d *DeliveryRow) (job.Micros, error) {
 	var items []job.AlertItem
 	if json.Unmarshal([]byte(d.Items), &items) != nil || len(items) == 0 || items[0].AlertID == "" {
@@ -266,7 +267,8 @@ func (s *Sender) earlier(ctx context.Context, d *DeliveryRow) (job.Micros, error
 	return earlierDelivery(s.DB.Reader(ctx), d, `"alert_id":"`+items[0].AlertID+`"`)
 }
 
-// open reads everything needed to send a message, or returns a verdict if it must not be sent.
+// open reads everything needed to send a message. If the message must not be sent, it returns a
+// verdict.
 func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*letter, *verdict, error) {
 	l := &letter{DeliveryRow: *d}
 	suppressed := func(why string) *verdict { return &verdict{said: why, state: DeliverySuppressed} }
@@ -276,7 +278,7 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	case d.Attempts > 0 && now-d.Created > old:
 		said := "it was tried for " + tooOld.String() + "; the last error: " + d.Said
 		return l, &verdict{said: said, state: DeliveryFailed}, nil
-	case d.Attempts == 0 && now-d.Updated > old: // counted from the latest event that joined it
+	case d.Attempts == 0 && now-d.Updated > old: // the age counts from the latest event that joined the message
 		return l, suppressed("it waited longer than " + tooOld.String()), nil
 	}
 
@@ -288,7 +290,7 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 		if l.job = jobs[d.JobID]; l.job.Ping == nil || l.job.Gone {
 			return l, suppressed("the job no longer has a ping"), nil
 		}
-		// A ping that is sent late would report an old result as if it were new.
+		// A later due time has replaced a late ping: its old result would look new.
 		newer, err := newerPing(s.DB.Reader(ctx), d)
 		if newer {
 			return l, suppressed("a later due time replaced it"), nil
@@ -327,7 +329,7 @@ func (s *Sender) open(ctx context.Context, d *DeliveryRow, now job.Micros) (*let
 	return l, nil, nil
 }
 
-// upToDate reports whether a heartbeat still describes the present at an instant.
+// upToDate reports whether a heartbeat still describes the state of the cluster at an instant.
 func upToDate(d *DeliveryRow, at job.Micros, c *job.AlertChannel) bool {
 	return at-d.Created < micros(c.Every)
 }

@@ -12,7 +12,7 @@ func scanSilence(rows *sql.Rows) (s job.Silence, err error) {
 	return s, err
 }
 
-// Silences lists up to limit silences that end after until and have an id above after, by id.
+// Silences lists up to limit silences that end after until, by id. It begins after the id `after`.
 func Silences(r sql.Reader, until job.Micros, after int64, limit int) ([]job.Silence, error) {
 	return sql.Select(r, "list silences", scanSilence, `SELECT `+silenceColumns+`
 		FROM alert_silence
@@ -49,7 +49,7 @@ func insertSilence(tx *sql.Tx, s *job.Silence) (err error) {
 	return definitionsChanged(tx)
 }
 
-// lockSilence locks and returns a silence, or sql.ErrNotFound.
+// lockSilence locks and returns a silence. If there is none, the error is sql.ErrNotFound.
 func lockSilence(tx *sql.Tx, id int64) (job.Silence, error) {
 	return sql.First(sql.Select(tx, "lock silence", scanSilence, `SELECT `+silenceColumns+`
 		FROM alert_silence

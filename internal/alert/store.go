@@ -16,7 +16,7 @@ import (
 // Store changes channels, rules and silences. Each change writes its audit line.
 type Store struct{ DB *sql.DB }
 
-// InUse is the error of deleting a channel that rules still name.
+// InUse is the error when a channel cannot be deleted, because rules name it.
 type InUse struct {
 	Name string
 	By   []string
@@ -26,12 +26,11 @@ func (e *InUse) Error() string {
 	return fmt.Sprintf("the channel %q is used by the rules %s", e.Name, strings.Join(e.By, ", "))
 }
 
-// putTries bounds how often a change starts over because another one has created the same
-// name.
+// putTries bounds how often a change starts over because another change has created the same name.
 const putTries = 3
 
-// PutChannel creates or replaces a channel, and reports whether it is new. An invalid definition is
-// job.Problems.
+// PutChannel creates or replaces a channel, and reports whether it is new. If the definition is
+// invalid, the error is job.Problems.
 func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row Definition, isNew bool, err error) {
 	c.Defaults()
 	if err := c.Validate(); err != nil {
@@ -42,8 +41,8 @@ func (s *Store) PutChannel(ctx context.Context, c job.AlertChannel) (row Definit
 		func(tx *sql.Tx) error { return unnamed(tx, &c) })
 }
 
-// PutRule creates or replaces a rule, and reports whether it is new. An invalid definition is
-// job.Problems.
+// PutRule creates or replaces a rule, and reports whether it is new. If the definition is invalid,
+// the error is job.Problems.
 func (s *Store) PutRule(ctx context.Context, r job.AlertRule) (row Definition, isNew bool, err error) {
 	r.Defaults()
 	if err := r.Validate(); err != nil {
@@ -69,7 +68,7 @@ func typesOf(rows map[string]Definition) map[string]job.ChannelType {
 	types := map[string]job.ChannelType{}
 	for name, row := range rows {
 		var c job.AlertChannel
-		_ = json.Unmarshal([]byte(row.Spec), &c) // an undecodable channel has no type, and is refused on use
+		_ = json.Unmarshal([]byte(row.Spec), &c) // an undecodable channel has no type, and fails when it is used
 		types[name] = c.Type
 	}
 	return types
@@ -84,7 +83,7 @@ func secretsThere(tx *sql.Tx, c *job.AlertChannel) error {
 	return problems(c.MissingSecrets(exist))
 }
 
-// unnamed checks that no rule names a channel that is to become a heartbeat.
+// unnamed checks that no rule names a channel that will become a heartbeat.
 func unnamed(tx *sql.Tx, c *job.AlertChannel) error {
 	if c.Type != job.ChannelHeartbeat {
 		return nil
@@ -127,7 +126,7 @@ func kindOf(t Table) job.Kind {
 }
 
 // put creates or replaces a definition. before checks rows that must be locked before the
-// definition, and after checks rows that must be locked later: see LockDefinitions.
+// definition. after checks rows that must be locked after it: see LockDefinitions.
 func (s *Store) put(
 	ctx context.Context, t Table, name string, spec any, before, after func(*sql.Tx) error,
 ) (row Definition, isNew bool, err error) {
@@ -192,8 +191,8 @@ func (s *Store) put(
 	}
 }
 
-// DeleteChannel deletes a channel. The error is *InUse if rules name it, and sql.ErrNotFound if
-// there is no such channel.
+// DeleteChannel deletes a channel. If rules name it, the error is *InUse. If there is no such
+// channel, the error is sql.ErrNotFound.
 func (s *Store) DeleteChannel(ctx context.Context, name string) error {
 	return s.remove(ctx, ChannelTable, name, func(tx *sql.Tx) error {
 		by, err := rulesOf(tx, name)
@@ -209,7 +208,7 @@ func (s *Store) DeleteRule(ctx context.Context, name string) error {
 	return s.remove(ctx, RuleTable, name, func(*sql.Tx) error { return nil })
 }
 
-// remove deletes a definition that check accepts, or returns sql.ErrNotFound.
+// remove deletes a definition that check accepts. If there is none, the error is sql.ErrNotFound.
 func (s *Store) remove(ctx context.Context, t Table, name string, check func(*sql.Tx) error) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		found, err := LockDefinitions(tx, t, []string{name})
@@ -229,7 +228,8 @@ func (s *Store) remove(ctx context.Context, t Table, name string, check func(*sq
 	})
 }
 
-// AddSilence starts a silence and sets its id. An invalid silence is job.Problems.
+// AddSilence starts a silence and sets its id. If the silence is invalid, the error is
+// job.Problems.
 func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		n.Who, n.Created = job.ActorOf(ctx).Who, now
@@ -252,8 +252,8 @@ func (s *Store) AddSilence(ctx context.Context, n *job.Silence) error {
 	})
 }
 
-// EndSilence ends a silence now, unless it has ended already. may returns an error if the caller
-// may not end it. An unknown id is sql.ErrNotFound.
+// EndSilence ends a silence now, unless it has already ended. may returns an error if the caller
+// may not end this silence. If the id is unknown, the error is sql.ErrNotFound.
 func (s *Store) EndSilence(ctx context.Context, id int64, may func(job.Silence) error) (out job.Silence, err error) {
 	err = s.DB.RecordAt(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		if out, err = lockSilence(tx, id); err != nil {
@@ -305,8 +305,8 @@ func DecodeChannel(row *Definition) (c job.AlertChannel, err error) {
 	return c, err
 }
 
-// DecodeRule decodes a rule's definition. It returns an error for a definition that was edited by
-// hand and is unusable.
+// DecodeRule decodes a rule's definition. It returns an error for an unusable definition, which
+// only a change outside the program can cause.
 func DecodeRule(row *Definition) (r job.AlertRule, err error) {
 	if err = json.Unmarshal([]byte(row.Spec), &r); err == nil {
 		r.Defaults()

@@ -11,11 +11,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// The evaluating node reads without locks and through indexes, and writes no table of the trip.
+// The evaluating node reads without locks and through indexes, and writes no rows of jobs and
+// runs.
 
 // work is the state of evaluation: the holder and the position. It is stored in alert_work.
 type work struct {
-	N        int64 // number of steps; a step is applied only if N has not changed since it was read
+	N        int64 // number of steps; a step is applied only if N has not changed meanwhile
 	Holder   uuid.UUID
 	Until    job.Micros // until then, other nodes leave the work to the holder
 	Position string     // JSON; "": nothing is evaluated
@@ -52,9 +53,9 @@ func readWork(r sql.Reader) (work, error) {
 	return w, err
 }
 
-// takeStep writes the holder, its tenure, the position and the number of lost events. It reports
-// false if another node has taken a step since w was read; the transaction must then be rolled
-// back.
+// takeStep writes the holder, its tenure, the position and the number of lost events. If another
+// node has taken a step since w was read, takeStep returns false. Then the transaction must be
+// rolled back.
 func takeStep(tx *sql.Tx, w work, lost int64) (bool, error) {
 	n, err := tx.Exec("write the state of alerts", `UPDATE alert_work
 		SET `+sql.Next("n")+`, holder = ?, until = ?, position = ?, `+sql.Added("lost")+`
@@ -101,9 +102,9 @@ func templateFailed(tx *sql.Tx) error {
 	return err
 }
 
-// dropOld removes a part of the old rows: at most limit rows per kind. It removes alerts, messages,
-// silences and streaks that ended before `before`, and pings and heartbeats that were created
-// before `beats`. It returns the number of removed rows.
+// dropOld removes a part of the old rows: at most limit rows of each kind. It removes alerts,
+// messages, silences and streaks that ended before `before`. It also removes pings and heartbeats
+// that were created before `beats`. It returns the number of removed rows.
 func dropOld(ctx context.Context, db *sql.DB, before, beats job.Micros, limit int) (int64, error) {
 	var total int64
 	return total, db.Tx(ctx, func(tx *sql.Tx) error {

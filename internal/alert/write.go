@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// shown is the number of events that a message lists. Further ones are only counted.
+	// shown is the number of events that a message lists. Further events are only counted.
 	shown = 20
 	// manyOpen bounds the waiting messages of a channel that takes one event per message.
 	manyOpen = 500
@@ -30,7 +30,7 @@ func idText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// write applies a step: it writes all of its findings or nothing.
+// write applies a step: it writes all findings of the step or none.
 func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micros) error {
 	if err := e.resolve(ctx, c, now); err != nil {
 		return err
@@ -41,7 +41,8 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 		return err
 	}
 
-	// A step without findings is not worth a write every second, unless the tenure ends soon.
+	// A step without findings is not worth a write every second. It is written only when the
+	// tenure ends soon.
 	idle := len(c.fired)+len(c.notices)+len(c.pings)+len(c.beats)+len(c.streaks) == 0 && c.lost == 0
 	if idle && string(text) == w.Position && w.Holder == e.Session.ID() && w.Until > now.Add(tenure/2) {
 		return nil
@@ -60,7 +61,7 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 
 		for _, row := range c.fired {
 			if c.isNew(row, e.state) {
-				row.ID = 0 // set by a try that was rolled back
+				row.ID = 0 // an earlier try, which was rolled back, has set the id
 			}
 		}
 		if err := writeFired(tx, c.fired); err != nil {
@@ -118,9 +119,9 @@ func (e *Evaluator) write(ctx context.Context, w work, c *changes, now job.Micro
 	return nil
 }
 
-// writeNotices writes the notices of one group, unless its incident was never opened. It returns
-// the number of lost events, and whether a message is to be sent. If an incident will not be
-// opened, it marks the group of its resolving notice in closed.
+// writeNotices writes the notices of one group, unless the group's incident was never opened. It
+// returns the number of lost events, and whether there is a message to send. If an incident will
+// not be opened, writeNotices marks the group of the resolving notice in closed.
 func (e *Evaluator) writeNotices(
 	tx *sql.Tx, c *changes, g group, closed map[group]bool, now job.Micros,
 ) (lost int64, sent bool, err error) {
@@ -158,7 +159,8 @@ func (c *changes) isNew(row *FiredRow, s *state) bool {
 	return old == nil || old.ID != row.ID
 }
 
-// groups returns the groups in a fixed order, the same each time the transaction runs.
+// groups returns the groups in a fixed order. The order is the same each time the transaction
+// runs.
 func (c *changes) groups() []group {
 	out := make([]group, 0, len(c.notices))
 	for g := range c.notices {
@@ -194,8 +196,8 @@ func (t *notice) item() job.AlertItem {
 	}
 }
 
-// writeGroup adds events to a message that no node has tried to send, or to a new one. It returns
-// the number of lost events.
+// writeGroup adds events to a message that no node has tried to send. If there is none, it makes a
+// new message. It returns the number of lost events.
 func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Micros) (lost int64, err error) {
 	ch := e.state.config.channels[g.channel]
 	d := DeliveryRow{
@@ -218,7 +220,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 			lost = int64(len(events))
 		}
 	case g.state == DeliveryPending:
-		// Do not extend a message older than tooOld: it will be given up.
+		// Do not extend a message older than tooOld, because such a message will be given up.
 		old, err := openDelivery(tx, ch.ID, g.rule, g.target, now.Add(-tooOld))
 		if err == nil {
 			d = old
@@ -232,7 +234,7 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 
 	var items []job.AlertItem
 	if d.Items != "" {
-		_ = json.Unmarshal([]byte(d.Items), &items) // text written by hand that cannot be decoded counts as empty
+		_ = json.Unmarshal([]byte(d.Items), &items) // a value changed outside the program may be undecodable: empty
 	}
 	for i := range events {
 		if len(items) < shown {
@@ -253,8 +255,8 @@ func (e *Evaluator) writeGroup(tx *sql.Tx, g group, events []notice, now job.Mic
 	return lost, insertDelivery(tx, &d)
 }
 
-// writePings creates the pings of jobs. A ping that no node has tried to send is changed to report
-// the latest due time.
+// writePings creates the pings of jobs. If no node has tried to send an earlier ping of the job,
+// that ping is changed to report the latest due time.
 func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 	ids := make([]int64, 0, len(c.pings))
 	for id := range c.pings {
@@ -287,7 +289,8 @@ func (e *Evaluator) writePings(tx *sql.Tx, c *changes, now job.Micros) error {
 }
 
 // writeBeats creates heartbeats, and returns the channels that were checked. If the last heartbeat
-// of a channel is not sent yet, it creates no further one; the next step checks the channel again.
+// of a channel is not sent yet, writeBeats creates no further one. The next step checks that
+// channel again.
 func (e *Evaluator) writeBeats(tx *sql.Tx, c *changes, now job.Micros) (beaten []*channel, err error) {
 	slices.SortFunc(c.beats, func(a, b beat) int { return cmp.Compare(a.channel.ID, b.channel.ID) })
 	for _, b := range c.beats {

@@ -11,10 +11,10 @@ import (
 	"go-crontab/sql"
 )
 
-// Lines of the audit are chained after they are committed. If each change extended the chain in its
-// own transaction, all changes would wait for one row. Instead, one node reads the unchained lines
-// and adds a row of audit_chain for each. Two nodes cannot fork the chain: the primary key refuses
-// the rows of the second one.
+// Lines of the audit are chained after they are committed. If each change extended the chain in
+// its own transaction, all changes would wait for one row. Instead, one node reads the unchained
+// lines and adds a row of audit_chain for each. Two nodes cannot fork the chain, because the
+// primary key refuses the rows of the second node.
 
 const linkColumns = "c.seq, c.line, c.at, c.hash"
 
@@ -28,10 +28,11 @@ func scanLink(rows *sql.Rows, l *job.Link, more ...any) error {
 	return nil
 }
 
-// linkReach is the largest distance between the numbers of two successive links. Removing old links
-// never leaves such a gap. But a user with write access to the table can write any number, and a
-// link with the highest number would leave no room for the chain. So links beyond the reach are
-// strays: the chain does not continue from them, and verification reports them.
+// linkReach is the largest distance between the numbers of two successive links. If old links are
+// removed, the gap stays far smaller. But a user with write access to the table can write any
+// number, and after a link with the highest number there would be no room for the chain. So links
+// beyond the reach are strays: the chain does not continue from them, and verification reports
+// them.
 const linkReach = 1 << 40
 
 // reach returns the highest number that the link after seq may have.
@@ -50,7 +51,7 @@ func Head(r sql.Reader) (head job.Link, err error) {
 }
 
 // readStrays returns up to limit links that are not part of the chain with the given head. Links
-// that nodes add during the call are within reach of the head, and so are not strays.
+// that nodes add during the call are no strays, because they are within reach of the head.
 func readStrays(r sql.Reader, head int64, limit int) (out []job.Link, err error) {
 	err = sql.Each(r, "look for stray links of the audit chain", func(rows *sql.Rows) error {
 		var l job.Link
@@ -130,8 +131,8 @@ func readChained(r sql.Reader, cond string, args ...any) ([]chainedLine, error) 
 }
 
 // extend adds links after head for the given audit lines. It leaves out lines that are gone or
-// already chained. It returns the new head, or sql.ErrMoved if another node has added links after
-// head.
+// already chained. It returns the new head. If another node has added links after head, the error
+// is sql.ErrMoved.
 //
 // If we die before the commit, nothing is chained, and the next look finds the lines again. If the
 // reply is lost, the next look finds out whether the lines are chained.
@@ -207,9 +208,9 @@ func readChain(r sql.Reader, after int64, limit int, fn func(*chainRow) error) e
 		max(after, 0), reach(max(after, 0)), limit)
 }
 
-// dropLines deletes a list of lines, with one lookup by primary key for each. With "IN (…)" MySQL
-// would read the whole table if it is not much longer than the list, in spite of the index hint.
-// Then it would wait for locked rows.
+// dropLines deletes a list of lines, with one lookup by primary key for each. With "IN (…)", MySQL
+// would ignore the index hint if the table is not much longer than the list. It would read the
+// whole table and wait for locked rows.
 const dropLines = `
 	DELETE t
 	FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) n
@@ -217,8 +218,8 @@ const dropLines = `
 
 // Drop removes audit lines that were written before an instant, from the start of the chain, and
 // returns their number. It removes up to limit lines, or one more. The last removed line keeps its
-// link: the hash of this link is the base for verifying the rest. If two nodes do this at once,
-// only one removes anything.
+// link, because the verification of the remaining lines begins with the hash of this link. If two
+// nodes call Drop at once, only one of them removes lines.
 func Drop(ctx context.Context, db *sql.DB, before job.Micros, limit int) (removed int, err error) {
 	var old []job.Link
 	err = sql.Each(db.Reader(ctx), "find old audit lines", func(rows *sql.Rows) error {

@@ -27,13 +27,14 @@ type ChainerConfig struct {
 	Log     *slog.Logger
 }
 
-// Lookout knows facts that one statement has read a moment ago.
+// Lookout knows facts that one statement read a moment ago.
 type Lookout interface {
 	LastLine() (id int64, known bool) // id of the latest audit line
 }
 
-// Chainer adds audit lines to the hash chain. The first node of the cluster does this. If two nodes
-// think that they are first, the primary key of the chain lets only one of them add links.
+// Chainer adds audit lines to the hash chain. The first node of the cluster does this. If two
+// nodes both believe that they are first, the primary key of the chain lets only one of them add
+// links.
 type Chainer struct {
 	ChainerConfig
 
@@ -50,8 +51,8 @@ func NewChainer(cfg ChainerConfig) *Chainer { return &Chainer{ChainerConfig: cfg
 
 const (
 	chainPeriod = time.Second
-	// sweepPeriod is the pause between two sweeps over all lines. A sweep finds lines with ids that
-	// the trail no longer looks for. It costs two index entries per line.
+	// sweepPeriod is the pause between two sweeps over all lines. A sweep finds lines with ids
+	// that the trail no longer looks for. It costs two index entries for each line.
 	sweepPeriod = time.Hour
 	// tellPeriod is the pause between two log lines with the head.
 	tellPeriod = time.Hour
@@ -60,8 +61,8 @@ const (
 	gapPeriod = 5 * time.Second
 
 	lookBatch = 5000
-	// linkBatch bounds the lines of a transaction. Lines are hashed as they are read, so their
-	// length does not cost memory.
+	// linkBatch bounds the lines of a transaction. Each line is hashed when it is read, so long
+	// lines do not cost memory.
 	linkBatch = 200
 )
 
@@ -104,15 +105,15 @@ func (c *Chainer) step(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// idle reports whether there is nothing to read now: the latest line was seen, and all seen lines
-// are chained.
+// idle reports whether there is nothing to read now: the latest line was seen, and all lines that
+// were seen are chained.
 func (c *Chainer) idle(at time.Time) bool {
 	newest, known := c.Lookout.LastLine()
 	seen := known && newest <= c.seen.High && len(c.pending) == 0 && !c.looked.Before(c.swept)
 	return seen && (len(c.seen.Gaps) == 0 || at.Sub(c.looked) < gapPeriod)
 }
 
-// look reads which lines are not chained yet, and reports whether there may be more.
+// look reads which lines are not chained yet. more reports whether there may be further lines.
 func (c *Chainer) look(ctx context.Context, at time.Time) (more bool, err error) {
 	now, next := c.Session.Now(), c.seen.Clone()
 	lines, fresh, _, err := trail.Follow(&next, now, func(l *chainedLine) int64 { return l.ID },
@@ -122,8 +123,8 @@ func (c *Chainer) look(ctx context.Context, at time.Time) (more bool, err error)
 		return false, err
 	}
 
-	// Transactions that got their ids before such an old line have ended by now, so the missing ids
-	// stay missing.
+	// The last line is old: all transactions that got their ids earlier have ended by now. So the
+	// missing ids stay missing.
 	if fresh > 0 && lines[len(lines)-1].At.Add(next.Patience) < now {
 		next.Gaps = nil
 	}
@@ -138,8 +139,7 @@ func (c *Chainer) look(ctx context.Context, at time.Time) (more bool, err error)
 	return fresh == lookBatch, nil
 }
 
-// extend chains the pending lines. The function extend leaves out lines that another node has
-// chained.
+// extend chains the pending lines. The function extend skips lines that another node has chained.
 func (c *Chainer) extend(ctx context.Context, at time.Time) error {
 	if len(c.pending) == 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Sink receives the copies of audit lines. Write returns when the lines are handed over, within a
-// few seconds unless a file system hangs.
+// Sink receives the copies of audit lines. Write returns when the lines are handed over. That
+// takes a few seconds at most, unless a file system hangs.
 type Sink interface {
 	// Whole reports whether the sink has room for job definitions.
 	Whole() bool
@@ -34,11 +34,11 @@ type CopierConfig struct {
 	Log     *slog.Logger
 }
 
-// Copier copies each audit line to a sink after it is chained. It copies all lines of the cluster,
-// whichever node wrote them.
+// Copier copies each audit line to a sink after the line is chained. It copies all lines of the
+// cluster, no matter which node wrote them.
 //
-// The position is stored after the lines. If we die in between, these lines are copied twice; none
-// is lost. Without a stored position, copying starts with the next new line.
+// The position is stored after the lines are written. If we die in between, these lines are copied
+// twice, and none is lost. Without a stored position, copying starts with the next new line.
 type Copier struct {
 	CopierConfig
 
@@ -81,7 +81,7 @@ func (c *Copier) turn(ctx context.Context) error {
 	return nil
 }
 
-// tell counts errors, and logs the first error in a row and the recovery.
+// tell counts errors. It logs the first of consecutive errors, and the recovery.
 func (c *Copier) tell(err error) {
 	if err != nil {
 		c.Metrics.AuditLogFailed()

@@ -16,12 +16,12 @@ type Of struct {
 	Actions []job.Action
 }
 
-// Before returns the last line up to an instant, or sql.ErrNotFound.
+// Before returns the last line up to an instant. If there is none, the error is sql.ErrNotFound.
 func Before(r sql.Reader, of Of, at job.Micros) (job.Entry, error) {
 	return near(r, of, "at <= ?", "DESC", at)
 }
 
-// After returns the first line after an instant, or sql.ErrNotFound.
+// After returns the first line after an instant. If there is none, the error is sql.ErrNotFound.
 func After(r sql.Reader, of Of, at job.Micros) (job.Entry, error) {
 	return near(r, of, "at > ?", "ASC", at)
 }
@@ -78,10 +78,10 @@ type plan struct {
 	each  []read.Condition // one index range for each
 }
 
-// List lists lines, the latest first. If the filter has one condition, List reads that condition's
-// own index, in the order of the list. If it has several, List reads the index that is usually most
-// selective, and checks each row against the other conditions. So if few lines match, a page may
-// end before it is full.
+// List lists lines, the latest first. If the filter has one condition, List reads the index of
+// that condition, in the order of the list. If the filter has several, List reads the index that
+// is usually most selective, and checks each row against the other conditions. Then a page may end
+// before it is full, if few lines match.
 func List(r sql.Reader, f Filter) (Page, error) {
 	ways := []plan{
 		{"ref", f.JobID != 0, []read.Condition{read.Where("kind = ? AND ref = ?", job.KindJob, f.JobID)}},
@@ -121,8 +121,8 @@ func List(r sql.Reader, f Filter) (Page, error) {
 		all.All = append(all.All, rangeOf(ways[way].index, one, &f))
 	}
 
-	// With further conditions, first read only the places of lines, and then the whole lines that
-	// fit.
+	// With further conditions, first read only the places of the lines. Then read the whole lines,
+	// but only those that fit.
 	if left != nil {
 		fits := read.AllOf(left)
 		all.Columns = read.Where("id, at, "+fits.SQL, fits.Args...)

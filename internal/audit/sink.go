@@ -14,8 +14,8 @@ import (
 // Syslog is the target that names the syslog of the machine.
 const Syslog = "syslog"
 
-// OpenSink opens the sink for copies of audit lines: the target is Syslog or the absolute path of a
-// file.
+// OpenSink opens the sink for copies of audit lines. The target is Syslog or the absolute path of
+// a file.
 func OpenSink(target string) (Sink, error) {
 	if target == Syslog {
 		return newSyslog("/dev/log", "/var/run/syslog", "/var/run/log")
@@ -42,7 +42,8 @@ const (
 
 func (f *fileSink) Whole() bool { return true }
 
-// open opens the file, creating it if need be, and checks that its last line is complete.
+// open opens the file, and makes it if it is missing. It checks that the file's last line is
+// complete.
 func (f *fileSink) open() (err error) {
 	flags := os.O_RDWR | os.O_CREATE | os.O_APPEND
 	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
@@ -61,8 +62,8 @@ func (f *fileSink) open() (err error) {
 	return nil
 }
 
-// Write appends lines. If the file was renamed or removed, as log rotation does, Write creates a
-// new file.
+// Write appends lines. If the file was renamed or removed, for example by log rotation, Write
+// creates a new file.
 func (f *fileSink) Write(lines [][]byte) error {
 	if f.file != nil && f.rotated() {
 		f.Close()

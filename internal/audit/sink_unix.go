@@ -4,5 +4,5 @@ package audit
 
 import "syscall"
 
-// nonblock makes opening a pipe without a reader fail at once.
+// nonblock makes the opening of a pipe fail at once if the pipe has no reader.
 const nonblock = syscall.O_NONBLOCK

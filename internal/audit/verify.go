@@ -27,10 +27,10 @@ type Verified struct {
 }
 
 const (
-	// maxFaults bounds the faults that one call returns. To get more, continue after the last one.
+	// maxFaults bounds the faults that one call returns. For further faults, continue after the
+	// last one.
 	maxFaults = 50
-	// Kept is the time for which audit lines are kept, unless a program that embeds a node chooses
-	// another.
+	// Kept is how long audit lines are kept. A program that embeds a node may choose another time.
 	Kept = 400 * 24 * time.Hour
 )
 
@@ -38,9 +38,9 @@ const (
 var errEnough = errors.New("enough")
 
 // Verify checks up to most links after a number, and stops early once patience has passed. kept is
-// the time for which lines are kept: the first link may have lost its line if it is older.
+// how long lines are kept. If the first link is older than that, its line may be missing.
 //
-// After a fault it continues from the stored hash, so that one changed line is one fault.
+// After a fault, Verify continues from the stored hash, so one changed line is only one fault.
 func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patience time.Duration) (Verified, error) {
 	for {
 		base, err := firstLink(db.Reader(ctx))
@@ -56,11 +56,11 @@ func Verify(ctx context.Context, db *sql.DB, after int64, most int, kept, patien
 		if err != nil || now.Seq == base.Seq {
 			return v, err
 		}
-		// Old lines were removed during the check, and now look missing. So verify again.
+		// During the check, old lines were removed, and they now look missing. So verify again.
 	}
 }
 
-// verify does the same as Verify if the oldest link is base.
+// verify is Verify with a known oldest link: base.
 func verify(
 	ctx context.Context, db *sql.DB, base job.Link, after int64, most int, kept, patience time.Duration,
 ) (v Verified, err error) {
@@ -100,7 +100,7 @@ func verify(
 		return v, err
 	}
 	if v.To.Seq > 0 && head.Seq > v.To.Seq {
-		v.Next = v.To.Seq // the chain has grown, or goes on after a gap
+		v.Next = v.To.Seq // the chain has grown meanwhile, or continues after a gap
 		return v, nil
 	}
 
@@ -122,8 +122,8 @@ func strayLinks(ctx context.Context, db *sql.DB, head job.Link) (out []Fault, er
 }
 
 // judge returns the faults of a link and its line. first is the number of the oldest link. Lines
-// written before old may have been removed from the start of the chain. The time of writing is
-// taken from the hash, because someone with write access to the table could make the link itself
+// written before old may have been removed from the start of the chain. judge takes the time of
+// writing from the hash, because someone with write access to the table could make the link itself
 // look old.
 func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	fault := func(format string, args ...any) Fault {
@@ -133,7 +133,7 @@ func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 
 	switch isFirst := r.Seq == first; {
 	case isFirst && r.Gone && r.Written() < old:
-		return nil // the base for the rest of the chain
+		return nil // this link is the base for the rest of the chain
 	case isFirst && r.Seq != 1:
 		out = append(out, fault("the links before it are missing, and its line was not old enough to be removed"))
 		before = job.Link{Seq: r.Seq - 1}
@@ -150,7 +150,7 @@ func judge(before job.Link, r *chainRow, first int64, old job.Micros) []Fault {
 	return out
 }
 
-// VerifyAll verifies the chain after a number to its end.
+// VerifyAll verifies the part of the chain after a number, up to the end.
 func VerifyAll(ctx context.Context, db *sql.DB, after int64, kept time.Duration) (all Verified, err error) {
 	for {
 		v, err := Verify(ctx, db, after, 10_000, kept, time.Minute)
@@ -179,7 +179,7 @@ func (v *Verified) add(more Verified) {
 }
 
 // CheckHead compares the chain with a head that was stored elsewhere. It returns a description of
-// the fault, or "". age is the time for which lines are kept.
+// the fault; "": there is no fault. age is how long lines are kept.
 func CheckHead(ctx context.Context, db *sql.DB, kept job.Link, age time.Duration) (string, error) {
 	l, err := linkOf(db.Reader(ctx), kept.Seq)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 // Checker asks the identity provider again about signed-in people. If a person has left a group,
 // the person loses the role of that group. If the account was closed, the login ends. Every node
-// runs a Checker. A node claims a login by moving its row's check_at forward, so one node checks
-// each login.
+// runs a Checker. A node claims a login when it moves the check_at of the login's row forward, so
+// one node checks each login.
 //
 // Failures:
 //
@@ -44,8 +44,8 @@ type CheckerConfig struct {
 func NewChecker(cfg CheckerConfig) *Checker { return &Checker{CheckerConfig: cfg} }
 
 const (
-	// checkLease is the time for which a node claims a login. It is also the pause after a request
-	// that the provider did not answer.
+	// checkLease is how long a node claims a login. After a request that the provider did not
+	// answer, it is also the pause.
 	checkLease = job.Micros(time.Minute / time.Microsecond)
 	// checksAtOnce is the most logins that one step checks.
 	checksAtOnce = 50
@@ -71,7 +71,7 @@ func (c *Checker) Run(ctx context.Context) error {
 }
 
 // Check asks the provider about the logins that are due. It stops at the first request that the
-// provider does not answer, because the next ones would get no answer either.
+// provider does not answer, because further requests would get no answer, either.
 func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 	due, err := dueLogins(c.DB.Reader(ctx), now, checksAtOnce)
 	if err != nil {
@@ -91,7 +91,8 @@ func (c *Checker) Check(ctx context.Context, now job.Micros) error {
 	return nil
 }
 
-// check asks the provider about one login. It reports whether to go on with others.
+// check asks the provider about one login. It reports whether Check should go on with other
+// logins.
 func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (proceed bool, err error) {
 	if mine, err := c.move(ctx, l, now+checkLease); err != nil || !mine {
 		return true, err
@@ -120,8 +121,8 @@ func (c *Checker) check(ctx context.Context, l *LoginRow, now job.Micros) (proce
 	return true, c.write(ctx, l, v, now)
 }
 
-// move moves the next check of a login. It reports whether the row still had the check time of l:
-// if not, another node checks the login.
+// move moves the next check of a login. It reports whether the row still had the check time of l.
+// If it had not, another node checks the login.
 func (c *Checker) move(ctx context.Context, l *LoginRow, to job.Micros) (mine bool, err error) {
 	err = c.DB.Tx(ctx, func(tx *sql.Tx) (err error) {
 		mine, err = moveCheck(tx, l, to)

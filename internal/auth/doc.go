@@ -10,8 +10,9 @@
 // The page keeps the other one, for its own origin alone.
 //
 // Logins are rows and not signed cookies for two reasons. A login must end everywhere when it or
-// its token is revoked. And nodes share nothing but MySQL, so a signing key would have to be stored
-// there: a reader of the database could sign in as any user, while hashes let no one in.
+// its token is revoked. And nodes share nothing but MySQL, so a key for signatures would have to
+// be in MySQL. Then a reader of the database could sign in as any user, while hashes let nobody
+// in.
 //
 // # Permissions
 //
@@ -20,9 +21,9 @@
 //
 // # Revocation
 //
-// A token or login is looked up for each request that changes something. So after the answer to a
-// revocation no new request can change anything, on any node. Reads may use a cached result for up
-// to a second.
+// Each request that changes something looks its token or login up in MySQL. So after the answer to
+// a revocation, no new request can change anything, on any node. Reads may use a cached result for
+// up to a second.
 //
 // # Failures
 //

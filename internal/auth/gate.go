@@ -38,14 +38,14 @@ type finding struct {
 const (
 	// believed is the time for which reads use a finding. A revocation reaches readers by then.
 	believed = time.Second
-	// noteEvery is the precision of the recorded last use of a secret. With a finer one, each
-	// request would cost a write.
+	// noteEvery is the precision of the recorded last use of a secret. A finer precision would
+	// cost a write for each request.
 	noteEvery = job.Micros(time.Minute / time.Microsecond)
-	// maxKnown bounds the cached findings. When it is reached the cache is emptied.
+	// maxKnown bounds the cached findings. When this number is reached, the cache is emptied.
 	maxKnown = 4096
 	// maxAsking bounds the concurrent look-ups of unknown secrets. It is less than the burst that
-	// strangers may use. So callers with good secrets that arrive together wait for each other, and
-	// none is refused.
+	// strangers may use. So if callers with good secrets arrive together, they wait for each
+	// other, and none is refused.
 	maxAsking = 16
 )
 
@@ -65,7 +65,7 @@ func NewGate(db *sql.DB, log *slog.Logger) *Gate {
 
 // Refused is the error for a secret that is not accepted.
 type Refused struct {
-	Why  string // shown to the caller, and no secret from the caller
+	Why  string // shown to the caller; it never repeats the caller's secret
 	Name string // of the secret's owner, if it is known
 }
 
@@ -76,8 +76,8 @@ type Busy struct{ Wait time.Duration }
 
 func (b *Busy) Error() string { return "too many unknown tokens from this address" }
 
-// ByToken returns the holder of a token. A changing request is always looked up in the database.
-// address is where the request came from, and now is when it came.
+// ByToken returns the holder of a token. If changing is true, the token is always looked up in the
+// database. address is where the request came from, and now is when it came.
 func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool, now time.Time) (*Principal, error) {
 	if !isSecret(tokenPrefix, token) {
 		return nil, &Refused{Why: "the token is incomplete, or go-crontab did not issue it"}
@@ -85,8 +85,8 @@ func (g *Gate) ByToken(ctx context.Context, token, address string, changing bool
 	return g.find(ctx, hashOf(token), address, changing, now, g.tokenOf)
 }
 
-// ByLogin returns the principal of a login. If a cookie comes with the key of another login,
-// nothing is found, because the table has only the hash of both together.
+// ByLogin returns the principal of a login. The table has only the hash of cookie and key
+// together. So a cookie with the key of another login finds nothing.
 func (g *Gate) ByLogin(
 	ctx context.Context, login Login, address string, changing bool, now time.Time,
 ) (*Principal, error) {
@@ -96,8 +96,8 @@ func (g *Gate) ByLogin(
 	return g.find(ctx, hashOf(login.String()), address, changing, now, g.loginOf)
 }
 
-// lookup finds the principal of a hash. at is the instant of the read by MySQL's clock. used is the
-// last use that the row has.
+// lookup finds the principal of a hash. at is the instant of the read by MySQL's clock. used is
+// the last use that is recorded in the row.
 type lookup func(ctx context.Context, hash Hash) (p *Principal, at, used job.Micros, err error)
 
 // find looks a hash up in the cache and then in the database. It bounds the look-ups of strangers.
@@ -116,11 +116,11 @@ func (g *Gate) find(
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		f, known = g.recall(hash) // another request may have found it in the meantime
+		f, known = g.recall(hash) // meanwhile another request may have found the secret
 	}
 
-	// Look up a known secret even if the limit of its address is used up: behind a proxy all callers
-	// share one address. A node that has just started knows no secret.
+	// Look up a known secret even if the limit of its address is used up, because behind a proxy
+	// all callers share one address. A node that has just started knows no secret.
 	giveBack := func() {}
 	if !known {
 		var wait time.Duration
@@ -130,7 +130,7 @@ func (g *Gate) find(
 		}
 	}
 
-	// A known secret that is now refused counts as a stranger too.
+	// A known secret that is refused now also counts as a stranger.
 	p, at, used, err := look(ctx, hash)
 	if errors.As(err, new(*Refused)) {
 		g.forget(hash)
@@ -171,7 +171,8 @@ func (g *Gate) tokenOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	return p, at, t.Used, err
 }
 
-// principalOf returns the principal of a token, or Refused if it is no longer valid at an instant.
+// principalOf returns the principal of a token. If the token is not valid at an instant, the error
+// is Refused.
 func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 	role, err := ParseRole(t.Role)
 	switch {
@@ -179,7 +180,7 @@ func principalOf(t *TokenRow, at job.Micros) (*Principal, error) {
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s was revoked at %s", t.Name, t.Revoked)}
 	case t.Expires != 0 && t.Expires <= at:
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("token %s expired at %s", t.Name, t.Expires)}
-	case err != nil: // the row was edited by hand
+	case err != nil: // the row was changed outside the program
 		return nil, &Refused{Name: t.Name, Why: fmt.Sprintf("the role of token %s is unknown to this node", t.Name)}
 	}
 
@@ -220,8 +221,8 @@ func (g *Gate) loginOf(ctx context.Context, hash Hash) (*Principal, job.Micros, 
 	return p, at, l.Used, nil
 }
 
-// note writes the last use of a login and its token. A failure does not matter. If two nodes write
-// the same use, the second write changes nothing.
+// note writes the last use of a login and its token. A failed write does not matter. If two nodes
+// write the same use, the second write changes nothing.
 func (g *Gate) note(ctx context.Context, p *Principal, at job.Micros, address string) {
 	err := g.db.Tx(ctx, func(tx *sql.Tx) error {
 		if p.Login != 0 {
@@ -261,15 +262,16 @@ func (g *Gate) forget(hash Hash) {
 	delete(g.known, hash)
 }
 
-// Expect caches a new login, so that it is looked up even if strangers crowd its address.
+// Expect caches a new login as known. So it is looked up even if strangers have used up the limit
+// of its address.
 func (g *Gate) Expect(login Login) { g.remember(hashOf(login.String()), finding{}) }
 
-// Forget makes the next request of every caller look up its secret. A node calls it after it has
-// revoked something, so that its user sees the effect at once.
+// Forget makes the next request of every caller look up its secret. A node calls Forget after a
+// revocation, so that the user who revoked something sees the effect at once.
 func (g *Gate) Forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for hash, f := range g.known { // the secrets stay known, so strangers cannot keep their callers out
+	for hash, f := range g.known { // the secrets stay known, so strangers cannot keep the holders out
 		f.until = time.Time{}
 		g.known[hash] = f
 	}

@@ -26,8 +26,8 @@ const (
 
 // Issuer makes and revokes tokens and logins in the name of the context's actor. It needs no
 // session, because revoking must work even on a node that has lost its session. If the commit of a
-// change is unknown, Issuer finds out the result before it returns. If MySQL stays out of reach the
-// error is sql.Unknown.
+// change is unknown, Issuer finds out the result before it returns. If MySQL stays out of reach,
+// the error is sql.Unknown.
 type Issuer struct {
 	DB   *sql.DB
 	Keys Sealer // seals refresh tokens; nil: the provider is not asked again
@@ -62,8 +62,8 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// Create makes a token. Its text is returned only here and cannot be read again. If a living token
-// has the name, the error is sql.ErrExists.
+// Create makes a token. Only Create returns the token's text. Nobody can read it later. If a
+// living token has the name, the error is sql.ErrExists.
 func (i Issuer) Create(ctx context.Context, s Spec) (row TokenRow, token string, err error) {
 	if err := s.check(); err != nil {
 		return row, "", err
@@ -119,7 +119,7 @@ func tokenJSON(t *TokenRow) string {
 	return string(b)
 }
 
-// Revoke ends a token at once, on all nodes. Revoking it again changes nothing.
+// Revoke ends a token at once, on all nodes. A repeated Revoke changes nothing.
 func (i Issuer) Revoke(ctx context.Context, id int64) error {
 	return i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
 		t, err := lockToken(tx, id)
@@ -139,12 +139,12 @@ func revoke(tx *sql.Tx, t *TokenRow, at job.Micros) (*job.Entry, error) {
 // bootstrapName is the name of the token that Bootstrap makes.
 const bootstrapName = "bootstrap"
 
-// Bootstrap makes the first token of a cluster: an admin's that does not expire. It returns "" if
-// the first token was made before. With again it makes one nevertheless and revokes the former: for
-// users that have lost all tokens.
+// Bootstrap makes the first token of a cluster: an admin's token that does not expire. If the
+// first token was made before, it returns "". With again, it makes a new token nevertheless and
+// revokes the earlier one, for users who have lost all tokens.
 //
-// If we die after the commit, no one knows the token. Then Bootstrap must be called with again,
-// too.
+// If we die after the commit, nobody knows the token. Then Bootstrap must also be called with
+// again.
 func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err error) {
 	made := newSecret(tokenPrefix)
 	err = i.DB.RecordAt(ctx, func(tx *sql.Tx, at job.Micros) (*job.Entry, error) {
@@ -163,7 +163,7 @@ func (i Issuer) Bootstrap(ctx context.Context, again bool) (token string, err er
 	return token, nil
 }
 
-// Replace revokes any living token of the same name and makes a new one.
+// Replace makes a new token. If a living token has the same name, Replace revokes that one.
 func (i Issuer) Replace(ctx context.Context, s Spec) (token string, err error) {
 	if err := s.check(); err != nil {
 		return "", err
@@ -194,7 +194,7 @@ func (i Issuer) replace(ctx context.Context, tx *sql.Tx, s Spec, token string, a
 	return line, err
 }
 
-// Living reports whether a token would be accepted now as the token of an admin of all apps.
+// Living reports whether the API would accept a token now as that of an admin of all apps.
 func (i Issuer) Living(ctx context.Context, token string) (bool, error) {
 	if !LooksLikeToken(token) {
 		return false, nil

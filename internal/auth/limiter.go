@@ -16,9 +16,9 @@ type Limiter struct {
 	free map[string]time.Time // when each key will have its full burst again
 }
 
-// Strangers bounds the work that is done for unknown callers. Each bounds the callers of one
-// address. Rest is a common reserve for addresses that have used up their part, because a good
-// caller may share its address with a bad one.
+// Strangers bounds the work for unknown callers. Each bounds the callers of one address. Rest is a
+// common reserve for addresses that have used up their part, because a good caller may share its
+// address with a bad one.
 type Strangers struct{ Each, Rest Limiter }
 
 // Take takes one look-up, or returns the time to wait. The caller calls giveBack if the secret
@@ -33,12 +33,13 @@ func (s *Strangers) Take(address string, now time.Time) (giveBack func(), wait t
 	return nil, wait, false
 }
 
-// maxKeys bounds the memory that a flood of keys takes. At this number, idle keys are forgotten. If
-// that is not enough, all keys are. A forgotten key has a full burst, so no caller is kept out.
+// maxKeys bounds the memory that a flood of keys takes. At this number, idle keys are forgotten.
+// If there are still too many, all keys are forgotten. A forgotten key has a full burst, so no
+// caller is kept out.
 const maxKeys = 8192
 
-// Take takes one event if the wait for it is not longer than most. It returns the time to wait
-// before going ahead.
+// Take takes one event if the wait for it is not longer than most. It returns the time for which
+// the caller must wait.
 func (l *Limiter) Take(key string, now time.Time, most time.Duration) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +68,7 @@ func (l *Limiter) Give(key string) {
 	}
 }
 
-// Wait returns the time that Take would have to wait now. It takes nothing.
+// Wait returns the wait that Take would return now. It takes no event.
 func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

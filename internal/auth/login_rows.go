@@ -50,7 +50,8 @@ func scanLogin(rows *sql.Rows, more ...any) (l LoginRow, err error) {
 	return l, err
 }
 
-// SignedIn is a login and the token that it was made with. Token is zero for a login by a provider.
+// SignedIn is a login with the token that it was made with. For a login by a provider, Token is
+// zero.
 type SignedIn struct {
 	LoginRow
 	Token TokenRow
@@ -80,7 +81,8 @@ func orZero[T any](column *T) (v T) {
 	return v
 }
 
-// loginByHash returns the login of a hash and the instant of the read, or sql.ErrNotFound.
+// loginByHash returns the login of a hash and the instant of the read. If there is none, the error
+// is sql.ErrNotFound.
 func loginByHash(r sql.Reader, hash [32]byte) (l SignedIn, at job.Micros, err error) {
 	err = sql.Each(r, "find login", func(rows *sql.Rows) (err error) {
 		l, err = scanLoginWithToken(rows, &at)
@@ -148,8 +150,8 @@ func insertLogin(tx *sql.Tx, l *LoginRow) (int64, error) {
 		int64(l.CheckAt), l.Key, l.Sealed)
 }
 
-// useLogin records that a login was used at an instant. It changes nothing if a use after
-// since is recorded already.
+// useLogin records that a login was used at an instant. If a use after since is already recorded,
+// it changes nothing.
 func useLogin(tx *sql.Tx, id int64, at, since job.Micros, from string) error {
 	_, err := tx.Exec("record the use of a sign-in",
 		"UPDATE login SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
@@ -205,12 +207,13 @@ func deleteLogin(tx *sql.Tx, id int64) (bool, error) {
 	return n > 0, err
 }
 
-// tidyLogins keeps the table small. It removes expired logins, and a person's oldest logins beyond
-// the newest keep: at most 200 of either kind per call.
+// tidyLogins keeps the table small. It removes expired logins. Of a person's logins it keeps the
+// newest, as many as keep says, and removes the older ones. One call removes at most 200 logins of
+// either kind.
 func tidyLogins(tx *sql.Tx, who string, keep int, at job.Micros) error {
 	const batch = 200
-	// Read first, then delete by primary key. Deletes over the other indexes would wait for each
-	// other.
+	// Read first, then delete by primary key. Deletes through the other indexes would wait for
+	// each other.
 	ids, err := sql.IDs(tx, "list expired logins",
 		"SELECT id FROM login FORCE INDEX (expires) WHERE expires <= ? LIMIT ?", int64(at), batch)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"go-crontab/sql"
 )
 
-// maxLogins is the most browsers that one person may be signed in with. One more signs out the
-// oldest.
+// maxLogins is the most browsers in which one person may be signed in. A further sign-in ends the
+// oldest login.
 const maxLogins = 100
 
 // SignIn makes a login for a principal. It returns the browser's secrets and the time at which the
-// login ends. A login made with a token has the token's grants, and ends with the token at the
-// latest.
+// login ends. A login made with a token has the token's grants. It ends with the token, or
+// earlier.
 func (i Issuer) SignIn(
 	ctx context.Context, p *Principal, life time.Duration,
 ) (login Login, expires job.Micros, err error) {
@@ -52,7 +52,7 @@ func (i Issuer) SignIn(
 	return login, l.Expires, err
 }
 
-// seal seals a renewal into the login's row. Without keys nothing is stored, because the refresh
+// seal seals a renewal into the login's row. Without keys it stores nothing, because the refresh
 // token must not be in MySQL unsealed.
 func (i Issuer) seal(l *LoginRow, r *Renewal) error {
 	if i.Keys == nil || r == nil {
@@ -75,21 +75,22 @@ func (i Issuer) SignOut(ctx context.Context, p *Principal) error {
 	})
 }
 
-// EndLogin ends a login if may allows it. If there is no such login, or may refuses it, the error
-// is sql.ErrNotFound.
+// EndLogin ends a login, if `may` allows it. If there is no such login, or `may` refuses it, the
+// error is sql.ErrNotFound.
 func (i Issuer) EndLogin(ctx context.Context, id int64, may func(*LoginRow) bool) error {
 	_, err := i.endLogins(ctx, may, func(*sql.Tx) ([]int64, error) { return []int64{id}, nil })
 	return err
 }
 
-// EndLogins ends all logins of a person that may allows, and returns their number. If there is
-// none, the error is sql.ErrNotFound.
+// EndLogins ends those logins of a person that `may` allows, and returns their number. If there
+// are none, the error is sql.ErrNotFound.
 func (i Issuer) EndLogins(ctx context.Context, who string, may func(*LoginRow) bool) (int, error) {
 	return i.endLogins(ctx, may, func(tx *sql.Tx) ([]int64, error) { return loginsOf(tx, who) })
 }
 
-// endLogins ends logins, each with its audit line. They end on all nodes with the commit: requests
-// that change something look their login up, and reads and streams do so within a second.
+// endLogins ends logins, each with its audit line. For requests that change something, the logins
+// end on all nodes with the commit, because such requests look their login up. For reads and
+// streams they end within a second.
 func (i Issuer) endLogins(
 	ctx context.Context, may func(*LoginRow) bool, which func(*sql.Tx) ([]int64, error),
 ) (n int, err error) {
@@ -139,8 +140,8 @@ func loginLine(a job.Action, l *LoginRow) *job.Entry {
 	return &job.Entry{Action: a, Kind: KindLogin, Ref: l.ID, Name: l.Who, Was: l.Grants}
 }
 
-// GrantsOf returns the grants of a login, from its row or its token. They are nil if the row was
-// edited by hand and cannot be read.
+// GrantsOf returns the grants of a login, from its row or its token. If the row was changed
+// outside the program and cannot be read, the grants are nil.
 func GrantsOf(l *SignedIn) []Grant {
 	if l.TokenID != 0 {
 		role, err := ParseRole(l.Token.Role)

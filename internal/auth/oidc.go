@@ -26,8 +26,8 @@ type OIDCConfig struct {
 	PublicURL    string   // of the cluster for browsers, such as https://cron.example.com
 	Scopes       []string // besides openid, profile and email
 	GroupsClaim  string   // claim with the groups, default groups; a.b means the member b of the object a
-	// The claim with the name. Default: a verified email address, or preferred_username or sub with
-	// the issuer's host.
+	// The claim with the person's name. Default: a verified email address; otherwise
+	// preferred_username or sub, with the issuer's host.
 	NameClaim string
 	Roles     RoleMap
 	Now       func() time.Time // MySQL's clock
@@ -95,7 +95,7 @@ func NewOIDC(cfg OIDCConfig) (*OIDC, error) {
 	return &OIDC{cfg: cfg, host: issuer.Hostname(), http: &http.Client{Timeout: providerTimeout}}, nil
 }
 
-// secureURL parses a URL that must be https, or of this machine.
+// secureURL parses a URL. The URL must be https, or lead to this machine.
 func secureURL(s string) (*url.URL, error) {
 	if s == "" {
 		return nil, errors.New("is missing")
@@ -115,7 +115,7 @@ func secureURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// ProviderError is the error of a provider that is out of reach or does not follow the protocol.
+// ProviderError is the error when the provider is out of reach or does not follow the protocol.
 type ProviderError struct{ Err error }
 
 func (p *ProviderError) Error() string { return "identity provider: " + p.Err.Error() }
@@ -143,8 +143,8 @@ func (o *OIDC) Discovered() bool {
 	return o.provider != nil
 }
 
-// Begin returns the URL to send a browser to, and the flow: secrets that the page keeps until the
-// provider sends the browser back.
+// Begin returns the URL to which the browser must go, and the flow. The flow has secrets that the
+// page keeps until the provider sends the browser back.
 func (o *OIDC) Begin(ctx context.Context) (target, flow string, err error) {
 	client, _, err := o.client(ctx)
 	if err != nil {
@@ -167,8 +167,8 @@ func parseFlow(s string) (f flowSecrets, ok bool) {
 	return flowSecrets{parts[0], parts[1], parts[2]}, true
 }
 
-// CheckFlow refuses a return from the provider if its state does not match the flow that the page
-// kept.
+// CheckFlow checks the return of a browser from the provider. It refuses the return if the state
+// does not match the flow that the page kept.
 func CheckFlow(flow, state string) error {
 	if f, ok := parseFlow(flow); !ok || !equal(f.state, state) {
 		return &Refused{Why: "the sign-in was started in another browser or too long ago; start again"}
@@ -176,9 +176,9 @@ func CheckFlow(flow, state string) error {
 	return nil
 }
 
-// Finish exchanges the provider's code for a principal. flow is the flow that Begin returned.
-// Refused means that this person cannot sign in, ProviderError that the provider did not work, and
-// ErrNoClock that the node has not read MySQL's clock yet.
+// Finish exchanges the provider's code for a principal. flow is the flow that Begin returned. The
+// error Refused means that this person cannot sign in. ProviderError means that the provider did
+// not work. ErrNoClock means that the node has not read MySQL's clock yet.
 func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal, error) {
 	if err := CheckFlow(flow, state); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 		return nil, &ProviderError{err}
 	}
 
-	// A token for several applications names the application that asked for it.
+	// If a token is for several applications, azp names the application that asked for it.
 	if azp, present := claims["azp"]; present && azp != o.cfg.ClientID {
 		return nil, &Refused{Why: "the identity provider's ID token was issued for another application"}
 	}
@@ -251,8 +251,8 @@ func (o *OIDC) Finish(ctx context.Context, flow, state, code string) (*Principal
 	return p, nil
 }
 
-// groupsOf returns a person's groups: from the ID token's claims, or from the provider's user info
-// if the claims have none. there is false if neither has the claim of groups.
+// groupsOf returns a person's groups, from the claims of the ID token or, if these have none, from
+// the provider's user info. there is false if neither has the claim of groups.
 func (o *OIDC) groupsOf(
 	ctx context.Context, provider *oidc.Provider, token *oauth2.Token, claims map[string]any, subject string,
 ) (groups []string, there bool, err error) {
@@ -279,7 +279,8 @@ func (o *OIDC) groupsOf(
 }
 
 // within returns the time until the next check: the period, or half the life of the refresh token
-// if that is shorter. Many providers tell this life, and end a session that is not renewed in time.
+// if that is shorter. Many providers say how long a refresh token lives, and end a session that is
+// not renewed in time.
 func (o *OIDC) within(token *oauth2.Token) time.Duration {
 	seconds, _ := token.Extra("refresh_expires_in").(float64)
 	if seconds <= 0 || seconds > time.Hour.Seconds()*24*365 {
@@ -289,19 +290,19 @@ func (o *OIDC) within(token *oauth2.Token) time.Duration {
 	return min(o.cfg.Recheck, max(half, leastRecheck))
 }
 
-// leastRecheck bounds how often a login is checked, so that a node does not ask the provider all
-// the time.
+// leastRecheck is the shortest time between two checks of a login, so that a node does not ask the
+// provider all the time.
 const leastRecheck = 10 * time.Second
 
 // Vouched is the provider's answer to a check.
 type Vouched struct {
 	Grants  []Grant
-	Known   bool     // false: the person may still sign in, but the groups are not known
+	Known   bool     // false: the person may still sign in, but the provider did not say the groups
 	Renewal *Renewal // for the next check
 }
 
-// Renew asks the provider again about a person. The error is Refused if the provider no longer
-// vouches for the person, or names no group that has a role here.
+// Renew asks the provider again about a person. If the provider no longer accepts the person, or
+// names no group that has a role here, the error is Refused.
 func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	client, provider, err := o.client(ctx)
 	if err != nil {
@@ -314,7 +315,7 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 		return nil, &Refused{Why: "the identity provider no longer confirms the sign-in: invalid_grant"}
 	}
 	if err != nil {
-		return nil, &ProviderError{err} // also if our own settings are wrong: that must not sign out the person
+		return nil, &ProviderError{err} // also if our own settings are wrong, because they must not sign the person out
 	}
 
 	var claims map[string]any
@@ -337,8 +338,8 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 		return nil, err
 	}
 
-	// An ID token without the claim means that there are no groups, as at the sign-in. If there is
-	// no ID token and no claim in the user info, the groups are not known.
+	// As at the sign-in, an ID token without the claim means that the person has no groups. If
+	// there is no ID token, and no claim in the user info, the groups are not known.
 	v := &Vouched{
 		Known: there || raw != "", Grants: o.cfg.Roles.grants(groups),
 		Renewal: &Renewal{Subject: r.Subject, Refresh: firstOf(token.RefreshToken, r.Refresh), Within: o.within(token)},
@@ -350,13 +351,13 @@ func (o *OIDC) Renew(ctx context.Context, r *Renewal) (*Vouched, error) {
 	return v, nil
 }
 
-// client returns the client of the provider. The first call that succeeds discovers the provider's
+// client returns the client of the provider. Its first successful call discovers the provider's
 // settings.
 func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	o.mu.Lock()
 	provider := o.provider
 	o.mu.Unlock()
-	if provider == nil { // several calls may discover at once, so that none waits for one that hangs
+	if provider == nil { // several calls may discover at once, so that no call waits for another that hangs
 		found, err := oidc.NewProvider(oidc.ClientContext(ctx, o.http), o.cfg.Issuer)
 		if err != nil {
 			return nil, nil, &ProviderError{err}
@@ -374,10 +375,10 @@ func (o *OIDC) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, erro
 	}, provider, nil
 }
 
-// nameOf returns the audit's name of a person. It always has an @, which names of tokens never
-// have. An email address counts only if the provider has verified it, or if the settings name its
-// claim: otherwise people could claim the address of others. All other names end with the issuer's
-// host, even if they look like an address.
+// nameOf returns a person's name for audit lines. It always contains an @; token names never do.
+// The name stands alone only if it is an email address that the provider has verified, or if the
+// settings choose the claim (NameClaim). Otherwise a person could enter somebody else's address.
+// Any other name gets "@" and the issuer's host appended, even if it looks like an address.
 func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	text := func(claim string) string { s, _ := claims[claim].(string); return s }
 	name, vouched := subject, false
@@ -408,8 +409,8 @@ func (o *OIDC) nameOf(claims map[string]any, subject string) string {
 	return name
 }
 
-// textsAt returns the texts of a claim, which is a list or a single text. If no claim has path as
-// its name, the dots in path lead into objects.
+// textsAt returns the texts of a claim, which is a list or a single text. path is the name of the
+// claim. If there is no such claim, the dots in path lead into objects.
 func textsAt(claims map[string]any, path string) (texts []string, there bool) {
 	v, there := claims[path]
 	if !there {

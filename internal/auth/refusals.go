@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql"
 )
 
-// refusals bounds the audit lines of refused requests, for each address or name and for all
-// together. A line says how many refusals before it got no line.
+// refusals bounds the audit lines of refused requests: those of each address or name, and all
+// together. A line says how many earlier refusals got no line.
 type refusals struct {
 	each, all Limiter
 
@@ -26,13 +26,14 @@ func newStrangers() refusals {
 }
 
 // newForbidden returns the bounds for known callers that lack the permission for a request.
-// Strangers cannot use up these bounds. A caller may get some lines at once, because each line may
-// be about another request.
+// Strangers cannot use up these bounds. A caller may get several lines at once, because each line
+// may be about another request.
 func newForbidden() refusals {
 	return refusals{each: Limiter{Every: time.Minute, Burst: 10}, all: Limiter{Every: 10 * time.Second, Burst: 60}}
 }
 
-// due reports whether a refusal gets an audit line, and how many refusals before it got none.
+// due reports whether a refusal gets an audit line. silent is the number of earlier refusals
+// without a line.
 func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +55,7 @@ func (r *refusals) due(key string, now time.Time) (silent int, due bool) {
 }
 
 // Refuse writes an audit line about a caller that was not accepted, unless its address has used up
-// its lines. If the write fails, that is only logged, because the request is refused anyway.
+// its lines. A failed write is only logged, because the request is refused anyway.
 func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 	origin := job.ActorOf(ctx).Origin
 	silent, due := g.refusals.due(AddressKey(origin), now)
@@ -68,8 +69,8 @@ func (g *Gate) Refuse(ctx context.Context, refused *Refused, now time.Time) {
 }
 
 // Forbid writes an audit line about a known caller that asked for more than it may do, unless
-// enough such lines were written lately. p is nil if the request was refused before its caller was
-// looked up.
+// there were many such lines lately. If the request was refused before its caller was looked up, p
+// is nil.
 func (g *Gate) Forbid(ctx context.Context, p *Principal, route, why string, now time.Time) {
 	line := &job.Entry{
 		Actor: job.Actor{Who: job.Anonymous, Origin: job.ActorOf(ctx).Origin}, Kind: KindRequest, Name: route,
@@ -97,8 +98,8 @@ func folded(why string, silent int, whose string) string {
 	return fmt.Sprintf("%s; %d more were refused since the last line of this %s", why, silent, whose)
 }
 
-// noteRefusal writes the audit line of a refusal. If we die before the commit, there is no line,
-// but the refused request has changed nothing either.
+// noteRefusal writes the audit line of a refusal. If we die before the commit, there is no line.
+// That does no harm, because the refused request has changed nothing.
 func (g *Gate) noteRefusal(ctx context.Context, line *job.Entry) {
 	line.Action = ActionRefuse
 	err := g.db.Tx(ctx, func(tx *sql.Tx) (err error) {

@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Renewal holds the data for asking the provider again about a person.
+// Renewal holds the data with which the provider is asked again about a person.
 type Renewal struct {
 	Subject string        `json:"subject"`
 	Refresh string        `json:"refresh"` // the person's refresh token, a secret
 	Within  time.Duration `json:"-"`       // time until the next check
 }
 
-// String hides the secret wherever a renewal gets printed.
+// String hides the secret if a renewal is printed.
 func (r *Renewal) String() string { return "a renewal" }
 
 // GoString does the same as String.
 func (r *Renewal) GoString() string { return r.String() }
 
-// Sealer encrypts data that nodes must read and the database must not show. A text sealed with
-// about opens only with the same about, so the data of one login does not open for another.
+// Sealer encrypts data that nodes must read and the database must not show. A text that was sealed
+// with some `about` opens only with the same `about`. So the data of one login do not open for
+// another.
 type Sealer interface {
 	Seal(about string, text []byte) (key string, sealed []byte, err error)
 	Open(about, key string, sealed []byte) (text []byte, err error)

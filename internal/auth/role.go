@@ -19,7 +19,7 @@ const (
 	None     Role = iota
 	Viewer        // read definitions, runs and their output
 	Operator      // pause, resume, run, kill, backfill: use existing jobs
-	Admin         // create, change and delete: an author of jobs runs code on the nodes
+	Admin         // create, change and delete: people who write jobs run code on the nodes
 )
 
 var roleNames = [...]string{"none", "viewer", "operator", "admin"}
@@ -51,7 +51,7 @@ func (r *Role) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Grant is a role, everywhere or in some apps.
+// Grant is a role in all apps or in some apps.
 type Grant struct {
 	Role Role     `json:"role" doc:"The role."`
 	Apps []string `json:"apps,omitempty" doc:"The apps to which the role is limited. Absent: the role holds in all apps and for the cluster."`
@@ -164,8 +164,8 @@ func (p *Principal) String() string {
 	return p.Name + " (" + strings.Join(grants, "; ") + ")"
 }
 
-// Key identifies a principal, even if others have the same name. A browser that signed in with a
-// token has the same key as the token's holder.
+// Key identifies a principal, even if others have the same name. If a browser signed in with a
+// token, its key is the same as that of the token's holder.
 func (p *Principal) Key() string {
 	if p.Token != 0 {
 		return fmt.Sprintf("%s %q %d", p.Kind, p.Name, p.Token)
@@ -181,13 +181,14 @@ func (p *Principal) actor(origin string) job.Actor {
 
 type principalKey struct{}
 
-// With returns the context of a principal's request. Changes under it are made in the principal's
-// name.
+// With returns the context of a principal's request. Changes in this context are made in the
+// principal's name.
 func With(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(job.WithActor(ctx, p.actor(job.ActorOf(ctx).Origin)), principalKey{}, p)
 }
 
-// Of returns the principal of a request, or an anonymous one without grants if there is none.
+// Of returns the principal of a request. If there is none, it returns an anonymous one without
+// grants.
 func Of(ctx context.Context) *Principal {
 	if p, ok := ctx.Value(principalKey{}).(*Principal); ok {
 		return p

@@ -9,9 +9,9 @@ import (
 // RoleMap maps the groups of an identity provider to grants.
 type RoleMap map[string][]Grant
 
-// Add parses a list such as "admins=admin,devs=operator:app1|app2" of groups and their roles, in
-// all apps or in some. A backslash makes the next character part of a name, for groups with commas
-// or equals signs. A group may have several entries.
+// Add parses a list of groups and their roles, in all apps or in some, such as
+// "admins=admin,devs=operator:app1|app2". For group names with commas or equals signs, a backslash
+// makes the next character part of the name. A group may have several entries.
 func (m RoleMap) Add(list string) error {
 	for _, pair := range split(list, ',') {
 		if strings.TrimSpace(pair) == "" {
@@ -85,7 +85,7 @@ func (m RoleMap) grants(groups []string) (out []Grant) {
 	return out
 }
 
-// split cuts a text at each at that has no backslash before it. The backslashes stay.
+// split cuts a text at each `at` that has no backslash before it. The backslashes stay.
 func split(s string, at rune) (parts []string) {
 	from, escaped := 0, false
 	for i, r := range s {

@@ -13,15 +13,14 @@ import (
 )
 
 // A token has three parts: a prefix, by which people and secret scanners recognize it, 256 random
-// bits, and a checksum. The checksum tells mistyped or made-up tokens from real ones without a
-// query:
+// bits, and a checksum. By the checksum, a mistyped or made-up token is refused without a query:
 //
 //	gocrontab_ + 43 digits + 6 digits        [0-9A-Za-z], so that a double click selects everything
 //
-// The database has only the SHA-256 of a token. A slow hash is for secrets that can be guessed, and
-// nobody can guess 256 random bits. It would cost every request, also a stranger's, some 10 ms of
-// CPU. The row is found by an index on the hash: the time of that look-up reveals something about
-// hashes, but nothing about tokens.
+// The database has only the SHA-256 of a token. A slow hash is for secrets that can be guessed,
+// and nobody can guess 256 random bits. A slow hash would cost every request some 10 ms of CPU,
+// even a stranger's request. The row is found by an index on the hash. The time of that look-up
+// reveals something about hashes, but nothing about tokens.
 const (
 	tokenPrefix = "gocrontab_"
 	loginPrefix = "gclogin_" // of the cookie of a signed-in browser
@@ -70,9 +69,9 @@ func isSecret(prefix, s string) bool {
 	return strings.Trim(s[len(prefix):], digits) == "" && checksum(s[:body]) == s[body:]
 }
 
-// Login is the pair of secrets that proves a sign-in. A browser sends a cookie to every port of the
-// host, so the cookie alone is worth nothing. The key can only be read by scripts of the page's own
-// origin, which includes the port. The cluster keeps one hash of both.
+// Login is the pair of secrets that proves a sign-in. A browser sends a cookie to every port of
+// the host, so the cookie alone is worth nothing. Only scripts of the page's own origin, which
+// includes the port, can read the key. The cluster keeps one hash of both secrets.
 type Login struct {
 	Cookie string
 	Key    string
@@ -80,10 +79,10 @@ type Login struct {
 
 func newLogin() Login { return Login{Cookie: newSecret(loginPrefix), Key: newSecret(keyPrefix)} }
 
-// Complete reports whether both halves have the form of a login's. The login need not exist.
+// Complete reports whether both secrets have the right form. The login need not exist.
 func (l Login) Complete() bool { return isSecret(loginPrefix, l.Cookie) && isSecret(keyPrefix, l.Key) }
 
-// Tag returns a name for the cookie that belongs to a key. It reveals nothing about the key.
+// Tag returns a name for the cookie that belongs to a key. The name reveals nothing about the key.
 // Sign-ins at different ports of a host have different tags, so they do not overwrite each other's
 // cookies.
 func Tag(key string) string {
@@ -99,8 +98,9 @@ func LooksLikeToken(s string) bool { return isSecret(tokenPrefix, s) }
 
 const maxName = 64
 
-// CheckName checks the name of a token. The audit calls the token's holder by this name, so it must
-// differ from the names of other actors. Names of people have an @, which is not allowed here.
+// CheckName checks the name of a token. In the audit, this is the name of the token's holder, so
+// it must differ from the names of other actors. Names of people have an @, which is not allowed
+// here.
 func CheckName(name string) error {
 	const letters = digits + "_.-/"
 	switch {

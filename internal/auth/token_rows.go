@@ -25,8 +25,8 @@ type TokenRow struct {
 
 const tokenColumns = "t.id, t.name, t.role, t.apps, t.created, t.created_by, t.expires, t.revoked, t.used, t.used_from"
 
-// appsOf parses a list of apps. A list that was edited by hand and cannot be read counts as no app,
-// not as all apps.
+// appsOf parses a list of apps. A list that cannot be read was changed outside the program. It
+// counts as no app, not as all apps.
 func appsOf(text *string) []string {
 	if text == nil {
 		return nil
@@ -38,7 +38,7 @@ func appsOf(text *string) []string {
 	return apps
 }
 
-// jsonOf encodes a list, and nil as NULL.
+// jsonOf encodes a list. It encodes nil as NULL.
 func jsonOf[T any](list []T) (any, error) {
 	if list == nil {
 		return nil, nil
@@ -56,8 +56,8 @@ func scanToken(rows *sql.Rows, more ...any) (t TokenRow, err error) {
 	return t, err
 }
 
-// tokenByHash returns the token of a hash and the instant of the read by MySQL's clock, or
-// sql.ErrNotFound.
+// tokenByHash returns the token of a hash, and the instant of the read by MySQL's clock. If there
+// is none, the error is sql.ErrNotFound.
 func tokenByHash(r sql.Reader, hash [32]byte) (t TokenRow, at job.Micros, err error) {
 	err = sql.Each(r, "find token", func(rows *sql.Rows) (err error) {
 		t, err = scanToken(rows, &at)
@@ -118,10 +118,11 @@ func insertToken(tx *sql.Tx, t *TokenRow, hash [32]byte) (int64, error) {
 	return id, err
 }
 
-// lockToken locks and returns a token, or sql.ErrNotFound.
+// lockToken locks and returns a token. If there is none, the error is sql.ErrNotFound.
 func lockToken(tx *sql.Tx, id int64) (TokenRow, error) { return lockTokenWhere(tx, "t.id = ?", id) }
 
-// lockTokenNamed locks and returns the living token of a name, or sql.ErrNotFound.
+// lockTokenNamed locks and returns the living token of a name. If there is none, the error is
+// sql.ErrNotFound.
 func lockTokenNamed(tx *sql.Tx, name string) (TokenRow, error) {
 	return lockTokenWhere(tx, "t.name = ? AND t.living = 1", name)
 }
@@ -138,7 +139,7 @@ func lockTokenWhere(tx *sql.Tx, cond string, args ...any) (t TokenRow, err error
 }
 
 // revokeToken ends a token that the transaction has locked. It also deletes the logins that were
-// made with the token, because they are useless now.
+// made with the token, because they no longer work.
 func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
 	if _, err := tx.Exec("revoke token", "UPDATE api_token SET living = NULL, revoked = ? WHERE id = ? AND living = 1",
 		int64(at), id); err != nil {
@@ -148,8 +149,8 @@ func revokeToken(tx *sql.Tx, id int64, at job.Micros) error {
 	return err
 }
 
-// useToken records that a token was used at an instant. It changes nothing if a use after
-// since is recorded already.
+// useToken records that a token was used at an instant. If a use after since is already recorded,
+// it changes nothing.
 func useToken(tx *sql.Tx, id int64, at, since job.Micros, from string) error {
 	_, err := tx.Exec("record the use of a token",
 		"UPDATE api_token SET used = ?, used_from = ? WHERE id = ? AND used <= ?",
@@ -157,8 +158,8 @@ func useToken(tx *sql.Tx, id int64, at, since job.Micros, from string) error {
 	return err
 }
 
-// once marks for good that a step was done which happens once per cluster. It reports whether this
-// call was the first. A concurrent call waits for the commit of the other.
+// once marks for good that a step was done which happens only once in a cluster. It reports
+// whether this call was the first. A concurrent call waits for the commit of this one.
 func once(tx *sql.Tx, what string, at job.Micros) (first bool, err error) {
 	_, err = tx.Exec("note "+what, "INSERT INTO setting (name, value) VALUES (?, ?)", "once/"+what,
 		fmt.Sprint(int64(at)))

@@ -8,13 +8,13 @@ import (
 	"go-crontab/job"
 )
 
-// record is a run that was started: its due time and its lateness, in microseconds.
+// record holds the due time and the lateness of a started run, in microseconds.
 type record struct{ due, late int64 }
 
-// inSpan is the number of due times in [from, to) that an ended run covers, and ofSpan finds the
-// runs that cover any. A node with a large backlog ends many due times by one run, which counts
-// them. Their intervals are equal in a bench. Such a run may begin up to an hour before the span,
-// or end after it. edges returns the parameters of both expressions.
+// inSpan is the number of due times in [from, to) that an ended run covers. ofSpan finds the runs
+// that cover any such due time. A node with a large backlog ends many due times by one run with a
+// count. In a bench the intervals between these due times are equal. Such a run may begin up to an
+// hour before the span, or end after it. edges returns the parameters of both expressions.
 const (
 	interval = `((due_last - due) / (due_count - 1))`
 	inSpan   = `CAST(IF(COALESCE(due_count, 1) = 1, 1, LEAST(due_count, CEIL((? - due) / ` + interval + `))
@@ -30,8 +30,8 @@ func edges(from, to time.Time) []any {
 	return []any{b, a, early, early, b, a}
 }
 
-// account compares the runs of [from, to) with the number of due times in it. It also returns the
-// started runs.
+// account compares the runs of [from, to) with the number of due times in that span. It also
+// returns the started runs.
 func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a Account, started []record, err error) {
 	const query = `
 		SELECT job_id, due, outcome, ` + inSpan + `, started, CAST(started - due AS SIGNED)` + ofSpan
@@ -79,8 +79,8 @@ func (c *schema) account(ctx context.Context, from, to time.Time, due int64) (a 
 	return a, started, err
 }
 
-// open counts due times of [from, to) that have not ended: claimed ones, which have a run, and
-// unclaimed ones. It assumes that a job is due each second, or only once.
+// open counts due times of [from, to) that have not ended: claimed due times, which have a run,
+// and unclaimed ones. It assumes that a job is due each second, or only once.
 func (c *schema) open(ctx context.Context, from, to time.Time) (int64, error) {
 	const claimed = `
 		SELECT COUNT(*)
@@ -114,9 +114,9 @@ func (c *schema) began(ctx context.Context, from, to time.Time) (n int64, err er
 	return n, err
 }
 
-// awaitRecords returns when ended runs cover all due times of [from, to), whose number is due. It
-// also returns if no run has ended for longer than patience: the other due times are then open or
-// missing.
+// awaitRecords returns when ended runs cover all due times of [from, to). due is the number of
+// these due times. awaitRecords also returns if no run has ended for longer than patience. Then
+// the other due times are open or missing.
 func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64) error {
 	last, since := int64(-1), time.Now()
 	for {
@@ -143,7 +143,7 @@ func (c *schema) awaitRecords(ctx context.Context, from, to time.Time, due int64
 }
 
 // awaitRound returns when a node has looked through all jobs for records to remove. Such a round
-// comes every ten minutes or less often, and would distort the cost of an idle node.
+// comes at most every ten minutes, and would distort the cost of an idle node.
 func (c *schema) awaitRound(ctx context.Context) error {
 	for at, moved := int64(0), time.Now(); time.Since(moved) < time.Minute; {
 		var ended, now int64
@@ -163,8 +163,8 @@ func (c *schema) awaitRound(ctx context.Context) error {
 	return fmt.Errorf("nobody has gone on through all jobs for a minute")
 }
 
-// patience is longer than the session expiry plus the time after which a due time is a misfire (a
-// minute). By then, other nodes have recorded everything that a dead node left.
+// patience is longer than the session expiry plus the minute after which a due time is a misfire.
+// By then, other nodes have recorded everything that a dead node left.
 const patience = time.Minute + expiry + 10*time.Second
 
 // seriesOf groups the starts of a span by second.

@@ -16,8 +16,8 @@ import (
 	"go-crontab/node"
 )
 
-// API makes a node serve the HTTP API on a listener until ctx ends. It returns a token without
-// limits of permission or rate.
+// API makes a node serve the HTTP API on a listener until ctx ends. It returns a token with all
+// permissions and without a rate limit.
 type API func(ctx context.Context, n *node.Node, l net.Listener) (token string, err error)
 
 // Writes is the cost of writes through a node's API.

@@ -19,8 +19,8 @@ import (
 	"go-crontab/node"
 )
 
-// BeNode runs a node of a bench until in ends. Each line of in asks for the node's vitals, which
-// BeNode writes to out. api serves the API if the orders ask for it; nil: the program has no API.
+// BeNode runs a node of a bench until in ends. For each line of in, BeNode writes the node's
+// vitals to out. If the orders ask for it, api serves the API; nil: the program has no API.
 func BeNode(in io.Reader, out, errs io.Writer, api API) error {
 	text := os.Getenv(memberVariable)
 	if text == "" {

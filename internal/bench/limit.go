@@ -16,7 +16,7 @@ import (
 )
 
 // repeated calls do again and again on several goroutines for two seconds. It returns the sum of
-// the results, per second.
+// the results of do, per second.
 func (b *run) repeated(ctx context.Context, goroutines int, do func(worker int) (int, error)) (float64, error) {
 	var (
 		all   sync.WaitGroup

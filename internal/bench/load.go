@@ -28,8 +28,8 @@ func calling(url string) work {
 	return func(s *job.Spec) { s.HTTP = &job.HTTP{URL: url} }
 }
 
-// everySecond adds jobs that are due once a second from first on, spread over the second or all at
-// once.
+// everySecond adds jobs that are due once a second from first on. With spread, their due times are
+// spread over the second. Without it, all are due at once.
 func (c *schema) everySecond(ctx context.Context, n int, first time.Time, spread bool, w work) error {
 	return c.insert(ctx, n, func(i int) job.Spec {
 		at := first
@@ -51,7 +51,7 @@ func (c *schema) once(ctx context.Context, n int, at time.Time, w work) error {
 	})
 }
 
-// insert adds jobs as a claim expects them: with their first due time, and without runs.
+// insert adds jobs in the state that a claim expects: with their first due time, and without runs.
 func (c *schema) insert(ctx context.Context, n int, spec func(i int) job.Spec) error {
 	numbers := make([]int, n)
 	for i := range numbers {
@@ -153,8 +153,8 @@ func (c *schema) idle(ctx context.Context, n int, from time.Time) error {
 	return nil
 }
 
-// numbers is a table with a column i from 0 to 99,999. It joins five tables of ten digits, which
-// works on any server.
+// numbers is a table with a column i from 0 to 99,999. It joins five tables of ten digits, because
+// that works on any server.
 const (
 	digits = `(
 		SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Command is the subcommand that runs this program as a node of a bench. The node reads its orders
-// from the environment.
+// Command is the subcommand that runs this program as a node of a bench. The node's orders are in
+// the environment.
 const Command = "bench-node"
 
 const memberVariable = "GOCRONTAB_BENCH_NODE"
@@ -42,7 +42,7 @@ type vitals struct {
 // guardVitals are the vitals of a node's guard, from /proc.
 type guardVitals struct {
 	CPU time.Duration `json:"cpu"`
-	Own float64       `json:"own"` // MB, without the program's text, which it shares with the node
+	Own float64       `json:"own"` // MB, without the program's text, because the guard shares that with the node
 }
 
 // member is a running node as the bench sees it.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tooNoisy is the spread above which results say more about other load on the machine than about
-// go-crontab.
+// tooNoisy is the spread above which other load on the machine affects the results more than
+// go-crontab does.
 const tooNoisy = .25
 
-// noise repeats the same work on one processor and returns the spread of its times: the 90th
+// noise repeats the same work on one processor. It returns the spread of the times: the 90th
 // percentile divided by the median, minus 1.
 func noise() float64 {
 

@@ -34,7 +34,7 @@ const (
 	maxNodes = 64
 )
 
-// Check returns the errors of all options. They name the flags.
+// Check returns the errors of all options. The errors name the flags.
 func (o *Options) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -7,7 +7,8 @@ import (
 )
 
 // purging measures the steady load twice: with old records that stay, and with old records that
-// retention removes. Both begin with the same number of records, so only the removal differs.
+// retention removes. Both measurements begin with the same number of records, so only the removal
+// differs.
 func (b *run) purging(ctx context.Context) ([]Result, error) {
 	return each([]bool{false, true}, func(removed bool) ([]Result, error) {
 		p := &past{jobs: 2000, records: 200, removed: removed}
@@ -49,7 +50,8 @@ func (p *past) fill(ctx context.Context, c *schema, now time.Time) error {
 		return fmt.Errorf("set the rule of retention: %w", err)
 	}
 
-	// The ids are below the ids of any session's runs. The records of a job have consecutive ids.
+	// The ids are lower than the ids of any session's runs. The records of a job have consecutive
+	// ids.
 	const insert = `
 		INSERT INTO run (
 			id, job_id, app_id, due, due_now, kind, state, owner, claim, hash, started, ended, outcome, final,

@@ -51,7 +51,8 @@ type Result struct {
 	Series []Second  `json:"series,omitempty"`
 }
 
-// Late is the lateness of starts, in milliseconds. It is negative if a start came too early.
+// Late is the lateness of starts, in milliseconds. A negative value means that a start came too
+// early.
 type Late struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -60,7 +61,7 @@ type Late struct {
 	Max  float64 `json:"max"`
 }
 
-// Cost is the cost of the fires. The server's figures include everything that it did in the span.
+// Cost is the cost of the fires. The server's figures include all its work in the span.
 type Cost struct {
 	Statements float64 `json:"statements_per_fire"` // including BEGIN and COMMIT
 	Commits    float64 `json:"commits_per_fire"`
@@ -81,7 +82,7 @@ type Account struct {
 	Due     int64 `json:"due"`
 	Once    int64 `json:"recorded_once"`
 	Missing int64 `json:"missing"`
-	// due times that the nodes had not reached when the bench ended, as too much was due
+	// due times that the nodes had not reached when the bench ended, because too much was due
 	Open    int64            `json:"open,omitempty"`
 	Doubled int64            `json:"doubled"`
 	Early   int64            `json:"early"`
@@ -115,7 +116,7 @@ type Second struct {
 	Max   float64 `json:"max_ms"`
 }
 
-// Name returns the name of a result, which is the same in each report.
+// Name returns the name of a result. The name is the same in each report.
 func (r *Result) Name() string {
 	if r.Variant == "" {
 		return r.Scenario
@@ -123,7 +124,7 @@ func (r *Result) Name() string {
 	return r.Scenario + " " + r.Variant
 }
 
-// lateOf returns percentiles of latenesses in microseconds. It sorts them.
+// lateOf returns percentiles of latenesses in microseconds. It sorts the slice.
 func lateOf(us []int64) Late {
 	if len(us) == 0 {
 		return Late{}
@@ -170,7 +171,7 @@ func median(runs []Result) Result {
 	return m
 }
 
-// worse returns b if only b is wrong. So the median shows an error of any run.
+// worse returns b if only b is wrong, so that the result shows an error of any run.
 func worse(a, b Account) Account {
 	if a.OK() && !b.OK() {
 		return b

@@ -14,8 +14,8 @@ type run struct {
 	scenario string
 }
 
-// Run runs the selected scenarios. On an error or the end of ctx, the report has the results so
-// far. Run leaves nothing on the server.
+// Run runs the selected scenarios. After an error or the end of ctx, the report has the results up
+// to then. Run leaves nothing on the server.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func (b *run) inSchema(ctx context.Context, do func(*schema) error) (err error) 
 	return do(c)
 }
 
-// startNodes starts n nodes and returns when all are ready. On an error it returns the started ones
-// too, so that the caller can stop them.
+// startNodes starts n nodes and returns when all are ready. After an error it returns the started
+// nodes, too, so that the caller can stop them.
 func (b *run) startNodes(
 	ctx context.Context, c *schema, n int, executor string, roundTrip time.Duration,
 ) (members []*member, err error) {
@@ -235,7 +235,8 @@ func (c *schema) hide(ctx context.Context, n int, at time.Time, w work) error {
 	return err
 }
 
-// show makes all hidden jobs due at at. It returns the server's time after that, in microseconds.
+// show makes all hidden jobs due at the instant `at`. It returns the server's time afterwards, in
+// microseconds.
 func (c *schema) show(ctx context.Context, at time.Time) (us int64, err error) {
 	if _, err := c.db.ExecContext(ctx, "UPDATE job SET next_due = ?", at.UnixMicro()); err != nil {
 		return 0, err

@@ -128,8 +128,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// expiry is the session expiry of all nodes. It is the default, so nodes do their chores as often
-// as in production.
+// expiry is the session expiry of all nodes. It is the default expiry, so nodes do their chores as
+// often as in production.
 const expiry = 20 * time.Second
 
 // steady is a constant load.
@@ -287,8 +287,8 @@ func (b *run) steadily(ctx context.Context, w steady) ([]Result, error) {
 			return err
 		}
 
-		// Count starts by the time of the start, not by the due time. A node with a backlog starts
-		// earlier due times in the span, but at the same rate.
+		// Count starts by the time of the start, not by the due time. During the span, a node with
+		// a backlog starts earlier due times, but at the same rate.
 		if r.Fires, err = c.began(ctx, from, to); err != nil {
 			return err
 		}
@@ -338,11 +338,12 @@ func (b *run) bursting(ctx context.Context, w burst) ([]Result, error) {
 			return err
 		}
 
-		// The jobs are due now. When they are shown, they are overdue, but too little for misfires.
+		// The jobs are due now. When they are shown they are overdue, but not late enough for
+		// misfires.
 		at := time.UnixMicro(now).Truncate(time.Second)
 
-		// Hide the jobs until the nodes are ready. The nodes then find all jobs overdue at once, as
-		// after an outage, and have no prepared run.
+		// Hide the jobs until the nodes are ready. Then the nodes find all jobs overdue at once,
+		// as after an outage, and have no prepared run.
 		if err := c.hide(ctx, jobs, at, w.Work.orNoop()); err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ type server struct {
 	given   string     // schema to use; "": make one
 }
 
-// The private server has a buffer pool and a redo log as large as its tables need. Its commits
-// survive a power cut.
+// The private server has a buffer pool and a redo log that are as large as its tables need. Its
+// commits survive a power cut.
 const (
 	poolMB = 1024
 	redoMB = 512
@@ -113,8 +113,8 @@ type schema struct {
 	made bool  // made by the bench
 }
 
-// newSchema makes a schema with the tables of a cluster, under a random name. A schema of the user
-// must be empty: the bench never touches one that holds a cluster.
+// newSchema makes a schema with the tables of a cluster, under a random name. If the user names a
+// schema, that must be empty, because the bench never touches the schema of a cluster.
 func (s *server) newSchema(ctx context.Context) (*schema, error) {
 	c := &schema{server: s, name: s.given}
 	if c.name == "" {
@@ -141,8 +141,8 @@ func (s *server) newSchema(ctx context.Context) (*schema, error) {
 		return nil, errors.Join(fmt.Errorf("make the tables: %w", err), c.drop())
 	}
 
-	// Without this row, the first node would check all jobs, because they might have been planned
-	// with other time zone data.
+	// Without this row, the first node would check all jobs, in case they were planned with other
+	// time zone data.
 	if _, err := c.db.ExecContext(ctx, "INSERT INTO setting (name, value) VALUES ('zones', ?)",
 		job.ZoneData()); err != nil {
 		return nil, errors.Join(err, c.drop())
@@ -173,8 +173,8 @@ func (c *schema) tables(ctx context.Context) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// drop removes all that the bench has made: the schema, or the tables in a schema that was empty
-// before. It has its own time limit, as it also runs after Ctrl-C.
+// drop removes everything that the bench has made: the schema, or the tables in a schema of the
+// user. It has its own time limit, because it also runs after Ctrl-C.
 func (c *schema) drop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -258,7 +258,7 @@ func (c *schema) counters(ctx context.Context) (n counters, err error) {
 }
 
 // binlogSize returns the total size of the binary log in bytes. It returns 0 if there is no binary
-// log, or no right to see it.
+// log, or if the user has no right to see it.
 func (c *schema) binlogSize(ctx context.Context) (total float64) {
 	rows, err := c.db.QueryContext(ctx, "SHOW BINARY LOGS")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// distance simulates a slow network. It forwards connections to a server and delays each byte by
+// distance simulates a slow network. It forwards connections to a server, and delays all bytes by
 // the same time. It does not limit the bandwidth.
 type distance struct {
 	l       net.Listener
@@ -68,7 +68,7 @@ type parcel struct {
 	at    time.Time // time of arrival
 }
 
-// carry copies one direction with the delay. When this direction ends, so does the other.
+// carry copies one direction with the delay. When this direction ends, carry also ends the other.
 func (d *distance) carry(to, from net.Conn) {
 	road := make(chan parcel, 4096)
 	done := make(chan struct{})

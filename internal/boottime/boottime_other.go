@@ -7,5 +7,5 @@ import "time"
 
 var start = time.Now()
 
-// Now reads the monotonic clock, which stops on some systems while the machine is suspended.
+// Now reads the monotonic clock. On some systems it stops while the machine is suspended.
 func Now() time.Duration { return time.Since(start) }

@@ -115,7 +115,7 @@ type parser struct {
 	delay    job.Duration
 	comments []string // directly above the line
 	returns  bool     // some lines end in a carriage return
-	anacron  bool     // some lines are anacron's; then @monthly with a number and a name is one, too
+	anacron  bool     // some lines are anacron's; then a line "@monthly number name" is one, too
 	gaps     map[string][]gap
 }
 
@@ -127,8 +127,8 @@ func (p *parser) refuse(line int, s problem.Sentence, values ...any) {
 	p.out.Refused = append(p.out.Refused, Note{Line: line, Text: s.Of(values...)})
 }
 
-// refuseFor refuses a line for an error. If its job has several problems with fields, the note has
-// the code of the first.
+// refuseFor refuses a line because of an error. If the fields of its job have several problems,
+// the note has the code of the first problem.
 func (p *parser) refuseFor(line int, err error) {
 	n := Note{Line: line, Text: problem.Of(err)}
 	var wrong job.Problems

@@ -11,7 +11,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// someday is the time for filling in defaults. The defaults of crontab jobs do not depend on it.
+// someday is the time with which defaults are filled in. The defaults of crontab jobs do not
+// depend on the time.
 var someday = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // entry reads a line with a schedule and a command.
@@ -114,8 +115,8 @@ func (p *parser) command(e *Entry, text string) error {
 	return nil
 }
 
-// systemdFolder exists on machines that systemd runs. On them Debian's packages use timers, and
-// their crontab lines do nothing.
+// systemdFolder exists on machines that systemd runs. There, Debian's packages use timers, and the
+// crontab lines of these packages do nothing.
 const systemdFolder = "/run/systemd/system"
 
 // randomSleep matches commands that sleep for a random time, in the shell, Perl or Python.
@@ -144,10 +145,10 @@ func quote(s string) string {
 }
 
 // splitPercent separates a command from its input as cron does. The first percent sign ends the
-// command, and further ones are line breaks. A backslash escapes a percent sign.
+// command. Further percent signs are line breaks. A backslash escapes a percent sign.
 //
-// In the command, two backslashes are both kept, and a percent sign after them still ends the
-// command. In the input, a backslash directly before a percent sign always escapes it.
+// In the command, two backslashes stay, and a percent sign after them still ends the command. In
+// the input, a backslash directly before a percent sign always escapes the sign.
 func splitPercent(text string) (command, stdin string, hasStdin bool) {
 	var b strings.Builder
 	escaped := false
@@ -184,8 +185,8 @@ func splitPercent(text string) (command, stdin string, hasStdin bool) {
 	return b.String(), input(text[rest:]), true
 }
 
-// input converts the text after the first percent sign to the command's input, which ends in a line
-// break.
+// input converts the text after the first percent sign to the command's input. The input ends with
+// a line break.
 func input(text string) string {
 	var b strings.Builder
 	escaped := false

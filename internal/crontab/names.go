@@ -10,9 +10,9 @@ import (
 	"go-crontab/job"
 )
 
-// next names a job after its file, which may be empty, and its command. It tries the program's name,
-// then adds the arguments, then a hash of the line, then a number. A name does not depend on later
-// lines.
+// next names a job after its file, which may be empty, and its command. It first tries the
+// program's name, then adds the arguments, then a hash of the line, and then a number. A name does
+// not depend on later lines.
 func (n *Names) next(file string, s *job.Spec) string {
 	if n.taken == nil {
 		n.taken, n.number = map[string]bool{}, map[string]int{}
@@ -71,8 +71,8 @@ func slug(s string, most int) string {
 	return strings.Trim(b.String(), "-.:")
 }
 
-// prefixWords are words that may precede the main program, with the number of arguments that they
-// take besides options.
+// prefixWords are words that may precede the main program. The number says how many arguments each
+// takes besides options.
 var prefixWords = map[string]int{
 	"sudo": 0, "nice": 0, "ionice": 0, "nohup": 0, "time": 0, "exec": 0, "env": 0, "chronic": 0, "setsid": 0,
 	"stdbuf": 0, "command": 0, "builtin": 0,
@@ -175,8 +175,8 @@ func notOptions(words []string) (out []string) {
 	return out[:min(len(out), 4)]
 }
 
-// mainWords removes words that precede the program. It returns nil if the words only test or
-// prepare something.
+// mainWords removes words that precede the program. If the words only test or prepare something,
+// it returns nil.
 func mainWords(words []string) []string {
 	for len(words) > 0 {
 		first := path.Base(words[0])

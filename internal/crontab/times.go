@@ -12,8 +12,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// times reads the schedule of a line, and returns it as our cron expression in UTC, with the rest
-// of the line.
+// times reads the schedule of a line. It returns our cron expression in UTC, and the rest of the
+// line.
 func (p *parser) times(e *Entry, line string) (c *job.Cron, rest string, err error) {
 	if m := anacrons.FindStringSubmatch(line); m != nil && (p.anacron || m[1] == "") {
 		p.anacron = true
@@ -58,7 +58,8 @@ var kinds = [5]struct {
 }{{"minute", 0, 59}, {"hour", 0, 23}, {"day-of-month", 1, 31}, {"month", 1, 12}, {"day-of-week", 0, 7}}
 
 // anacrons matches lines of anacrontabs. Such a line has a name in place of the day of the month.
-// If a line begins with a macro, only the other lines of the file show whether it is anacron's.
+// If a line begins with a macro, the line alone does not show whether it is anacron's. Then the
+// other lines of the file decide.
 var anacrons = regexp.MustCompile(`^(?:\d+|(@[a-z]+))[ \t]+\d+[ \t]+[A-Za-z][A-Za-z0-9_.-]+[ \t]+\S`)
 
 var (
@@ -111,7 +112,7 @@ func pick(i int, m []string, seed string) (string, error) {
 	return strconv.Itoa(first + int(h.Sum64()%uint64(last-first+1))), nil
 }
 
-// narrow replaces a step that never reaches a second value by the first value.
+// narrow replaces a step by its first value, if the step never reaches a second value.
 func narrow(i int, m []string, item string) string {
 	step, err := strconv.Atoi(m[2])
 	first, last := kinds[i].first, kinds[i].last
@@ -134,8 +135,8 @@ func narrow(i int, m []string, item string) string {
 }
 
 // bothDays handles lines that restrict both day fields. In cron, a day must match both fields if
-// one of them begins with *. Otherwise it must match either. In our expressions it must always
-// match either, even with */2.
+// one of them begins with *, and either field if none does. In our expressions it must always
+// match either field, even with */2.
 func bothDays(e *Entry, fields *[5]string, starred bool) error {
 	dom, dow := fields[2], fields[4]
 	if !starred || dom == "*" || dow == "*" {

@@ -11,14 +11,14 @@ import (
 
 const (
 	// manyLinks is the number of latest links that the doctor verifies. The command audit verify
-	// checks all.
+	// verifies all links.
 	manyLinks = 5000
 	// chainedBy is the time after which an unchained line is reported.
 	chainedBy = 5 * time.Minute
 	// farLine is an id that no cluster reaches by normal use.
 	farLine = 1 << 62
-	// removedBy is how long expired lines may stay before they are reported. Usually it is enough
-	// that each upgrade runs migrate, which removes them.
+	// removedBy is how long expired lines may stay before they are reported. It is long, because
+	// usually only migrate removes them, at each upgrade.
 	removedBy = 90 * 24 * time.Hour
 )
 
@@ -91,7 +91,7 @@ func (x *exam) unchained() error {
 }
 
 // farLine reports an audit line whose id is so high that the server has few ids left, or none.
-// Without ids no line can be written, and so no change is possible.
+// Without free ids no line can be written, so no change is possible.
 func (x *exam) farLine() error {
 	newest, err := newestLine(x.db.Reader(x.ctx))
 	if err != nil || newest <= farLine {
@@ -152,7 +152,7 @@ func newestLine(r sql.Reader) (id int64, err error) {
 	return id, err
 }
 
-// oldestLine returns when the oldest audit line was written, or zero.
+// oldestLine returns when the oldest audit line was written; zero: there is no line.
 func oldestLine(r sql.Reader) (at job.Micros, err error) {
 	err = sql.Each(r, "read oldest audit line", func(rows *sql.Rows) error { return rows.Scan(&at) },
 		"SELECT COALESCE((SELECT MIN(at) FROM audit FORCE INDEX (at)), 0)")

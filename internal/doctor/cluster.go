@@ -223,7 +223,7 @@ func clocks(x *exam) error {
 		})
 	}
 
-	// Compare MySQL's clock, by which all due times go, with the clock of this machine.
+	// Compare the clock of this machine with MySQL's clock, by which due times are started.
 	ours := job.MicrosOf(x.began)
 	if skew := x.now.Sub(ours).Abs(); skew > 5*time.Second {
 		x.found(Warning, Finding{

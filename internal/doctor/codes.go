@@ -1,7 +1,7 @@
 package doctor
 
-// Code names what a check has found, if the check can find several things. Codes are for programs
-// and do not change.
+// Code names the finding of a check that can find several things. Codes are for programs and do
+// not change.
 type Code string
 
 // The codes.
@@ -54,8 +54,8 @@ const (
 	StateFolderFull      Code = "state_folder_full"
 )
 
-// codes lists all codes in the order of their checks. A check that can find only one thing has no
-// code.
+// codes lists all codes in the order of their checks. If a check can find only one thing, it has
+// no code.
 var codes = []struct {
 	check string
 	code  Code

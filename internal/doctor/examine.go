@@ -20,8 +20,8 @@ type Patient struct {
 	Machine *Machine // nil: no machine is examined
 }
 
-// exam is an examination. Facts that several checks share are read before the checks. A fact that
-// only one check needs is read by that check.
+// exam is an examination. Facts that several checks need are read before the checks. If only one
+// check needs a fact, that check reads it.
 type exam struct {
 	ctx     context.Context
 	db      read.Checks
@@ -40,7 +40,7 @@ type exam struct {
 	most     int // job definitions that a check reads
 
 	at       *check // the running check
-	saw      string // what the running check saw; the report shows it in place of about
+	saw      string // what the running check saw; in the report it replaces about
 	findings []Finding
 }
 
@@ -97,7 +97,7 @@ func Examine(ctx context.Context, p Patient) (*Report, error) {
 	return r, nil
 }
 
-// attempt runs a check. A check that panics over an unexpected row does not stop the others.
+// attempt runs a check. If an unexpected row makes the check panic, the other checks go on.
 func (x *exam) attempt(c *check) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -126,8 +126,8 @@ func (x *exam) excuse(err error) string {
 	return err.Error()
 }
 
-// looked returns the error of a check that reads definitions: a skip if it could not read all of
-// them.
+// looked returns the error of a check that reads definitions. If the check could not read all
+// definitions, the error is a skip.
 func (x *exam) looked(all bool) error {
 	if all {
 		return nil
@@ -200,7 +200,8 @@ func (x *exam) number(name string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-// set returns the statement that changes a setting, permanently if the server supports that.
+// set returns the statement that changes a setting. If the server can keep the change after a
+// restart, the statement does that.
 func (x *exam) set(name, value string) string {
 	if x.maria {
 		return fmt.Sprintf("SET GLOBAL %s = %s", name, value)
@@ -238,8 +239,8 @@ func jobsOf(list []read.NamedJob) (out []Job) {
 	return out
 }
 
-// count describes the length of a list that was read up to a limit: "1 job", "3 jobs", "20 jobs or
-// more".
+// count describes the length of a list: "1 job", "3 jobs", "20 jobs or more". The list was read up
+// to a limit.
 func count(n, limit int, one, many string) string {
 	switch {
 	case n == 1:

@@ -67,7 +67,7 @@ func unbegun(x *exam) error {
 	all, err := x.db.Spells(x.ctx, x.most, func(s read.JobSpell) (bool, error) {
 		switch {
 		case s.Unbegun && len(never) < enough:
-			begun, err := x.db.AnyBegun(x.ctx, s.ID) // count a run that still executes: it has begun, but not ended
+			begun, err := x.db.AnyBegun(x.ctx, s.ID) // a run that still executes counts, because it has begun
 			if err != nil {
 				return false, err
 			}

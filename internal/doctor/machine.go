@@ -37,8 +37,8 @@ func (m *Machine) Look() {
 
 func openFiles(x *exam) error {
 	m := x.machine
-	// A command needs several pipes and handles, and an HTTP request one connection; a node holds
-	// at most 10,000 runs. The API and MySQL need connections, too.
+	// A command needs several pipes and handles, and an HTTP request needs one connection. A node
+	// holds at most 10,000 runs. The API and MySQL need connections, too.
 	need := uint64(max(4*m.Slots, min(job.CallsPerSlot*m.Slots, 10_000)) + 300)
 	if m.OpenFiles != 0 && m.OpenFiles < need {
 		x.found(Warning, Finding{

@@ -4,7 +4,7 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// ulimits returns the limits of open files of this process and of processes of its user; 0:
+// ulimits returns two limits: the open files of this process, and the processes of its user; 0:
 // unknown.
 func ulimits() (files, processes uint64) {
 	var l unix.Rlimit

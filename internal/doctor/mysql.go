@@ -104,7 +104,7 @@ func readOnly(x *exam) error {
 	}
 
 	for _, name := range []string{"super_read_only", "read_only"} {
-		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further values that mean on
+		if v, there := x.vars[name]; there && !sql.IsOff(v) { // MariaDB 12 has further values for on
 			x.found(Error, Finding{
 				Code: ServerReadOnly,
 				Seen: name + " is " + strings.ToLower(v),
@@ -170,8 +170,8 @@ func limits(x *exam) error {
 	return nil
 }
 
-// connectionsOfNode is the most connections of a node: three pools of 8, 8 and 3, and one for its
-// beats. When the node is dead, its guard opens one connection.
+// connectionsOfNode is the most connections of a node: three pools of 8, 8 and 3, and one
+// connection for its beats. When the node is dead, its guard opens one connection.
 const connectionsOfNode = 20
 
 func connections(x *exam) error {
@@ -265,7 +265,7 @@ func replication(x *exam) error {
 	return err
 }
 
-// semiSync checks a primary on which commits should wait until a replica has them.
+// semiSync checks the setup of a primary whose commits should wait until a replica has them.
 func (x *exam) semiSync(prefix string) {
 	if strings.EqualFold(x.vars[prefix+"_wait_point"], "AFTER_COMMIT") {
 		x.found(Notice, Finding{
@@ -306,8 +306,8 @@ func (x *exam) replicas() (int, error) {
 	return n, err
 }
 
-// makeSemiSync describes how to make replication semi-synchronous, and returns the statements in
-// the right order: replicas first. A primary that waits before its replicas can answer stops all
+// makeSemiSync describes how to make replication semi-synchronous. It returns the statements in
+// the right order: replicas first. If a primary waits before its replicas can answer, it stops all
 // commits until its timeout.
 func (x *exam) makeSemiSync() (fix string, statements []string) {
 	primary, replica, io := "master", "slave", "SLAVE"

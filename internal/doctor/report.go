@@ -40,7 +40,7 @@ const (
 // Finding is a problem that a check has found.
 type Finding struct {
 	Check    string
-	Code     Code // "" if its check can find only one thing
+	Code     Code // "": the check can find only one thing
 	Area     Area
 	Severity Severity
 	Seen     string   // the problem
@@ -62,7 +62,7 @@ type Job struct {
 type Checked struct {
 	ID       string
 	Area     Area
-	About    string // the property that the check confirms if it finds nothing; it may then include the amount checked
+	About    string // the property that holds if the check finds nothing; it may then include the amount checked
 	Severity Severity
 	Skipped  string // why the check could not look
 }

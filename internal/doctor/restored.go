@@ -8,7 +8,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// restored reports that the cluster is still paused since its database was restored. See
+// restored reports a cluster that was paused when its database was restored, and still is. See
 // sql.AcceptRestore.
 func restored(x *exam) error {
 	stops, err := trip.Stops(x.db.Reader(x.ctx))

@@ -35,8 +35,8 @@ func schema(x *exam) error {
 			Commands: migrateCommand,
 		})
 	case have > want:
-		// During an upgrade a newer schema may still accept programs of the older version. The same
-		// rule decides when a node joins.
+		// During an upgrade, a newer schema may still accept programs of the older version. By the
+		// same rule, nodes of the older version may join.
 		if lets, err := x.db.LetsIn(x.ctx, want); err != nil {
 			return err
 		} else if lets {

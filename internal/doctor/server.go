@@ -42,10 +42,10 @@ type thread struct {
 	user, command string
 }
 
-// threads lists the connections of the server. Without the right PROCESS the server silently lists
-// only the user's own. The query avoids information_schema.processlist: MySQL refuses to fill this
-// table while a connection executes a statement that is not valid text (error 3854), such as one
-// with a session id.
+// threads lists the connections of the server. Without the right PROCESS, the server silently
+// lists only the user's own connections. The query avoids information_schema.processlist. MySQL
+// refuses to fill that table while a connection executes a statement that is not valid text (error
+// 3854), such as a statement with a session id.
 func threads(r sql.Reader) ([]thread, error) {
 	var out []thread
 	err := sql.Each(r, "list threads", func(rows *sql.Rows) error {
@@ -84,10 +84,10 @@ type longTransaction struct {
 	Locked  int64 // locked rows
 }
 
-// readTransactions lists the server's transactions older than a number of seconds. Without the
-// right PROCESS the server refuses this. MySQL also refuses it while a transaction executes a
-// statement that is not valid text. If it refuses repeatedly, all is false, and transactions that
-// only read may be missing.
+// readTransactions lists the server's transactions that are older than a number of seconds.
+// Without the right PROCESS, the server refuses the query. MySQL also refuses it while a
+// transaction executes a statement that is not valid text. If MySQL refuses repeatedly, all is
+// false, and transactions that only read may be missing from the list.
 func readTransactions(ctx context.Context, db *sql.DB, seconds int) (list []longTransaction, all bool, err error) {
 	for range 8 {
 		if list, err = listLong(db.Reader(ctx), seconds); !innodb.Refused(err) {
@@ -118,7 +118,7 @@ func readTransactions(ctx context.Context, db *sql.DB, seconds int) (list []long
 	return list, all, err
 }
 
-// listLong lists the old transactions from information_schema. Their starts there are in the time
+// listLong lists the old transactions from information_schema. Their start times are in the time
 // zone of the server's machine, not of the connection.
 func listLong(r sql.Reader, seconds int) (out []longTransaction, err error) {
 	const local = "CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')"
@@ -156,10 +156,10 @@ func longOfStatus(r sql.Reader, seconds int) ([]longTransaction, error) {
 }
 
 // binlogReaders counts the replicas and other readers of the server's binary log. MySQL has no
-// counter for them. Without the right PROCESS the server refuses this.
+// counter for them. Without the right PROCESS, binlogReaders returns an error.
 func binlogReaders(r sql.Reader) (n int, err error) {
-	// This query only checks for the right PROCESS: without the right it is refused, while the list
-	// of threads would be silently incomplete.
+	// This query only checks for the right PROCESS. Without the right, the server refuses this
+	// query, but it would return an incomplete list of threads without an error.
 	err = sql.Each(r, "count metrics", func(rows *sql.Rows) error { return rows.Scan(&n) },
 		"SELECT COUNT(*) FROM information_schema.innodb_metrics")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package failpoint kills this process, like kill -9, at a chosen point of the code, to test how
-// other processes recover. It is empty and costs nothing unless the program is built with the tag
-// "failpoint".
+// Package failpoint kills this process, like kill -9, at a chosen point of the code. Tests use it
+// to see how other processes recover. The package is empty and costs nothing unless the program is
+// built with the tag "failpoint".
 //
 // With the tag, GOCRONTAB_FAILPOINT=name:n ends the process when it passes the point of that name
 // for the n-th time. GOCRONTAB_FAILPOINT_LOG=file appends the name of every point at its first

@@ -2,14 +2,14 @@
 
 package failpoint
 
-// Reads reports whether an environment variable is for this package. Child processes that run this
-// program need it.
+// Reads reports whether this package reads an environment variable. Child processes that run this
+// program need such variables.
 func Reads(variable string) bool { return false }
 
 // Here is a point. It does nothing in this build.
 func Here(when, what string) {}
 
-// Trail does nothing in this build. In the other it holds the statements that a transaction has
+// Trail does nothing in this build. With the tag, it holds the statements that a transaction has
 // sent.
 type Trail struct{}
 

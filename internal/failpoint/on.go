@@ -18,8 +18,8 @@ const (
 	LogVariable = "GOCRONTAB_FAILPOINT_LOG"
 )
 
-// Reads reports whether an environment variable is for this package. Child processes that run this
-// program need it.
+// Reads reports whether this package reads an environment variable. Child processes that run this
+// program need such variables.
 func Reads(variable string) bool { return variable == Variable || variable == LogVariable }
 
 var (
@@ -73,7 +73,7 @@ func Here(when, what string) {
 		return
 	}
 
-	for { // other goroutines may still run for a moment, as with any kill; this goroutine goes no further
+	for { // other goroutines may run for a moment, as with any kill; this one must not go on
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"go-crontab/sql"
 )
 
-// alertsAtOnce bounds how many firing alerts are read at once, the latest first, and how many new
-// ones.
+// alertsAtOnce bounds two lists of one look: the firing alerts, latest first, and the new alerts.
 const alertsAtOnce = 1000
 
 // lookAtAlerts finds alerts that were raised, silenced or ended. Only one node at a time writes
@@ -103,7 +102,7 @@ func firingAlerts(r sql.Reader, limit int) ([]firingAlert, error) {
 		limit)
 }
 
-// alertsAfter lists the ids of the alerts after id.
+// alertsAfter lists the ids of alerts above id.
 func alertsAfter(r sql.Reader, id int64, limit int) ([]int64, error) {
 	return sql.IDs(r, "list new alerts", "SELECT id FROM alert WHERE id > ? ORDER BY id LIMIT ?", id, limit)
 }

@@ -23,8 +23,9 @@ const (
 	ringEvents = 4096
 	ringBytes  = 8 << 20
 
-	// overlap is how far before a listener's last event it continues if it comes from another node.
-	// It needs that because the readers of two nodes do not look at the same moment.
+	// overlap is for a listener that comes from another node: it continues this long before its
+	// last event. The readers of two nodes do not look at the same moment, so without overlap it
+	// could miss events.
 	overlap = 5 * time.Second
 )
 
@@ -46,7 +47,7 @@ type Feed struct {
 }
 
 // New returns a feed of the changes in a cluster. clock is MySQL's clock. encode returns the text
-// of an event; it is called once per event, for all listeners.
+// of an event. It is called once for each event, for all listeners.
 func New(db *read.DB, clock func() job.Micros, encode func(*Event) []byte, log *slog.Logger) *Feed {
 	return &Feed{db: read.Watch{DB: db}, clock: clock, encode: encode, log: log, linger: linger}
 }
@@ -58,7 +59,7 @@ type ring struct {
 	first  int64            // number of the first event
 	bytes  int              // estimated memory of the events
 	byID   map[string]int64 // numbers of events
-	began  time.Time        // all events since then were added; the oldest may have been dropped
+	began  time.Time        // all events since then were added, but the oldest may have been dropped
 	news   chan struct{}    // closed when events are added
 }
 
@@ -104,8 +105,9 @@ type Listener struct {
 	leave func()
 }
 
-// Listen adds a listener. It gets all events from now on. If after is the id of an earlier message
-// and its place is still known, it also gets the events after that message, and resumed is true.
+// Listen adds a listener, which gets all events from now on. after may be the id of an earlier
+// message. If the place of that message is still known, the listener also gets the events after
+// it, and resumed is true.
 func (f *Feed) Listen(ctx context.Context, after string) (l *Listener, resumed bool, err error) {
 	f.mu.Lock()
 	if f.closed {
@@ -181,8 +183,8 @@ type Told struct {
 	Place string
 }
 
-// Next returns up to most events since the last call, and a channel that is closed when there are
-// more. If the ring has dropped events that the listener did not get, missed is their number.
+// Next returns up to most events since the last call. news is closed when there are more events.
+// missed is the number of events that the ring has dropped before the listener got them.
 func (l *Listener) Next(most int) (events []Told, missed int64, news <-chan struct{}) {
 	l.f.mu.Lock()
 	defer l.f.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 const (
 	batch      = 20_000 // ended runs, or audit lines, read at once
 	behindMost = 5      // after this number of full batches in a row, listeners must reload
-	manyRuns   = 200    // more starts, or ends, than this in one look are only counted
+	manyRuns   = 200    // if one look finds more starts, or more ends, than this, they are only counted
 	executing  = 50_000 // executing runs read at once
 	backfills  = 200
 	rarely     = 2      // sessions, backfills and alerts are read at every second look
@@ -54,9 +54,9 @@ func newReader(db read.Watch, clock func() job.Micros) *reader {
 	return &reader{db: db, clock: clock, names: map[int64]read.JobName{}}
 }
 
-// anchor finds the starting point: everything that commits from now on is reported. Slightly
-// smaller ids may belong to transactions that have not committed yet, so the trails start a bit
-// before the latest ids.
+// anchor finds the starting point: everything that commits from now on is reported. Transactions
+// that have not committed yet may have slightly smaller ids. So the trails start a bit before the
+// latest ids.
 func (r *reader) anchor(ctx context.Context, now time.Time) error {
 	lastEnding, lastLine, err := r.db.LastIDs(ctx)
 	if err != nil {
@@ -359,8 +359,8 @@ func ofLine(l *job.Entry) Event {
 	return e
 }
 
-// lookAtSessions finds nodes that joined, or that are about to stop. The audit records that they
-// left.
+// lookAtSessions finds nodes that joined, or that are about to stop. Nodes that have left are in
+// the audit.
 func (r *reader) lookAtSessions(ctx context.Context, out *[]Event) error {
 	rows, err := r.db.Sessions(ctx)
 	if err != nil {
@@ -399,7 +399,7 @@ func (r *reader) lookAtBackfills(ctx context.Context, out *[]Event) error {
 		now[b.ID] = b.Updated
 	}
 
-	// New backfills may have ended before a look saw them running.
+	// A new backfill may have ended before any look saw it running.
 	fresh, err := r.db.BackfillsAfter(ctx, r.backfill, backfills)
 	if err != nil {
 		return err

@@ -69,8 +69,8 @@ func (c *content) same(as *content) bool {
 	return c.digest == as.digest && c.set != nil && as.set != nil
 }
 
-// Run follows the folder until ctx ends. Without a folder, it ends once the notes of earlier ones
-// are gone.
+// Run follows the folder until ctx ends. If the node follows no folder, Run ends once the node's
+// notes of earlier folders are gone.
 func (f *Folder) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -83,8 +83,8 @@ func (f *Folder) Run(ctx context.Context) error {
 		}))
 }
 
-// step reads the folder once. It applies the content if the previous read found the same content.
-// now is the node's own clock and only serves to measure intervals.
+// step reads the folder once. If the previous read found the same content, step applies it. now is
+// the node's own clock, and only measures intervals.
 func (f *Folder) step(ctx context.Context, now time.Time) {
 	defer func() {
 		if r := recover(); r != nil { // a bad file must not stop the node
@@ -176,7 +176,7 @@ func (f *Folder) settle(ctx context.Context, e Editor, is *content) {
 		f.logChanges(&done)
 	}
 
-	// If we die here, the state is recorded by the first read after a restart.
+	// If we die here, the first read after a restart records the state.
 	if err := e.NoteFolder(ctx, f.Path, n); err != nil && ctx.Err() == nil {
 		f.lastTried = ""
 		f.Log.Warn("cannot record the state of the folder, trying again", "folder", f.Path, "error", err)
@@ -193,7 +193,7 @@ func (f *Folder) apply(ctx context.Context, e Editor, is *content) (job.Applied,
 	done, err := e.Apply(job.WithActor(ctx, job.Actor{Who: "folder " + f.Path, Origin: f.Node}), want)
 	var conflicts job.Conflicts
 
-	// The files require versions of jobs that the cluster does not have. Trying again is useless
+	// The files require versions of jobs that the cluster does not have. Another try is useless
 	// until the files or the jobs change.
 	if errors.As(err, &conflicts) {
 		err = job.Problems(conflicts)

@@ -1,6 +1,6 @@
-// Package guard keeps a helper process next to a node. The guard outlives the node: when the node
-// dies, or is stopped or cut off for longer than its lease, the guard kills all processes that the
-// node's commands have started.
+// Package guard keeps a helper process next to a node. The guard outlives the node. The node may
+// die, or be stopped or cut off for longer than its lease. Then the guard kills all processes that
+// the node's commands have started.
 //
 //	node ── shared memory: lease, phase, seats ──▶ guard   guard ── last look, lapsed, swept ──▶ node
 //	     ── pipe: closes with the node ──────────▶
@@ -14,48 +14,48 @@
 //
 // # Shared memory, not messages
 //
-// The guard needs a few words of memory for each attempt, written when the attempt starts and ends.
-// Shared memory is up to date at the instant of a kill -9, and no data is in transit. No slow
-// reader delays the node, and an idle guard costs nothing however many attempts start. A new guard
-// gets the same memory and so knows the running attempts. The pipe carries only bytes that wake the
-// guard, and its closing shows the node's end.
+// The guard needs a few words of memory for each attempt, written when the attempt starts and
+// ends. Shared memory is up to date at the instant of a kill -9, and no data are in transit. No
+// slow reader delays the node, and an idle guard costs nothing, even if many attempts start. A new
+// guard gets the same memory, so it knows the running attempts. The pipe carries only bytes that
+// wake the guard. When it closes, the guard knows that the node has ended.
 //
-// The DSN is not in that memory. In the first instants of a guard, before it has protected itself,
-// a process of the node's own user can read its memory. Such a process can cause a first instant at
-// any time by killing the guard. So the node sends the DSN through a socket, after the guard's
-// first look. A socket cannot be opened through /proc/PID/fd, and the DSN stays in it until the
-// guard buries the session: it deletes the session's row.
+// The DSN is not in that memory. In its first instants, before a guard has protected itself, a
+// process of the node's own user can read the guard's memory. Such a process can bring about these
+// instants at any time by killing the guard. So the node sends the DSN through a socket, after the
+// guard's first look. A socket cannot be opened through /proc/PID/fd. The DSN stays in it until
+// the guard buries the session, that is, deletes the session's row.
 //
 // # A seat
 //
-// An attempt takes a seat before the last check whether it may begin, and leaves it when none of
-// its processes lives. In between, the seat tells the guard what to kill:
+// An attempt takes a seat before the last check whether it may begin. It leaves the seat when all
+// its processes are dead. In between, the seat tells the guard what to kill:
 //
 //	taken ──▶ inside: the node forks, or executes a handler ──▶ forked: the process group ──▶ left
 //
 // If the node dies after a fork and before it writes the process group, the group is unknown. The
-// guard still finds every process whose environment it can read: until its exec, the child holds
-// the pipe open like its parent. So when the pipe closes, each child has either ended, or become a
-// program with the id of the run in its environment.
+// guard still finds every process whose environment it can read. Until its exec, the child holds
+// the pipe open, as its parent did. So when the pipe closes, each child has either ended, or
+// become a program with the id of the run in its environment.
 //
-// A node that was stopped and goes on can begin nothing in a seat that it takes later: it checks
-// the lease after it takes the seat, and finds the lease stale. Only in a seat that was inside
-// already can it begin something.
+// A node that was stopped and goes on checks the lease after it takes a seat. It finds the lease
+// stale, so it can begin nothing in a seat that it takes now. It can begin something only in a
+// seat that was already inside.
 //
 // # Processes of a command
 //
-// If a command has a cgroup, every process in it is the command's. Otherwise its processes are the
-// members of its process group, and the processes with the run of a taken seat in their
-// environment. The children of these processes, and the members of their sessions and groups, are
-// the command's, too. Without cgroups, a process escapes if it has cleared its environment, left
-// its group and session, and lost its parent, all before the guard's first look. A process that an
-// ended attempt left running on purpose (setsid) is left alone.
+// If a command has a cgroup, every process in it is the command's. Without a cgroup, the command's
+// processes are the members of its process group, and the processes with the run of a taken seat
+// in their environment. The children of these processes, and the members of their sessions and
+// groups, are the command's, too. Without cgroups, a process escapes if it has cleared its
+// environment, left its group and session, and lost its parent, all before the guard's first look.
+// A process that an ended attempt left running on purpose (setsid) is left alone.
 //
 // A guard can read environments only of its own user's processes, unless it has CAP_SYS_PTRACE, as
-// root has. So the environment does not help where a node that is not root runs commands as another
-// user. There, without a cgroup, a process escapes if it has left its group and session and lost
-// its parent. A command also escapes if the node dies after the fork and before it writes the
-// process group. systemd and containers kill these processes with the node.
+// root has. So the environment does not help if a node that is not root runs commands as another
+// user. Without a cgroup, a process of such a command escapes if it has left its group and session
+// and lost its parent. Such a command also escapes if the node dies after the fork and before it
+// writes the process group. systemd and containers kill these processes with the node.
 //
 // The guard identifies processes by number and start time, and signals them by pidfd or process
 // group. If another process has the number by now, the guard does not signal it.
@@ -69,8 +69,8 @@
 //	the lease is older than Kill SIGTERM, SIGKILL after Grace. A node that is still inside a seat
 //	                             after End is killed too: only that stops its work there.
 //
-// A guard buries only its own session, and only when the node's process is dead. A living node ends
-// its own session, or its peers do when it expires.
+// A guard buries only its own session, and only when the node's process is dead. A living node
+// ends its own session. If it does not, its peers bury the session when it expires.
 //
 // # Failures
 //

@@ -44,7 +44,7 @@ type Protected struct {
 
 // Lease is the lease of a session.
 type Lease interface {
-	// Lapse is called, possibly several times, once the guard has seen the lease lapse.
+	// Lapse is called once the guard has seen the lease lapse. It may be called several times.
 	Lapse()
 }
 
@@ -54,7 +54,7 @@ type Guard struct {
 	lease  Lease // of the protected session
 	memory *memory
 	file   *os.File
-	limit  time.Duration // a guard that has not looked for so long counts as dead
+	limit  time.Duration // a guard that has not looked for this long counts as dead
 
 	pid    atomic.Int64
 	hasDSN atomic.Bool // the guard has the DSN, so it can bury
@@ -100,8 +100,8 @@ func (g *Guard) Protect(p Protected) error {
 // mostLimit bounds the time after which a silent guard counts as dead.
 const mostLimit = 4 * time.Second
 
-// The pause before the next guard grows from firstPause to mostPause, unless the last one lived for
-// longLife.
+// The pause before the next guard grows from firstPause to mostPause. It starts again from
+// firstPause if the last guard lived for longLife.
 const (
 	firstPause = 100 * time.Millisecond
 	mostPause  = 2 * time.Second
@@ -109,7 +109,7 @@ const (
 )
 
 // Run keeps a guard process until ctx ends. The last process ends by itself: at once after Over,
-// otherwise when it has done its work.
+// and otherwise when it has done its work.
 func (g *Guard) Run(ctx context.Context) error {
 	defer g.file.Close()
 	pause := time.Duration(0)
@@ -192,7 +192,7 @@ func (g *Guard) keep(ctx context.Context) error {
 				g.cfg.WakeStarter.Up()
 			}
 
-		// Count ticks, not time: after a suspension of the machine the guard is still good.
+		// Count ticks, not time: after the machine was suspended, the guard still works.
 		case ready && still > lookAgain:
 			return kill(errStuck)
 		case !ready && still > 20*lookAgain*whileStarting:
@@ -207,18 +207,19 @@ func (g *Guard) keep(ctx context.Context) error {
 	}
 }
 
-// lookAgain is how many times the node looks at a silent guard before the guard counts as dead.
+// lookAgain is how often the node looks at a silent guard before the guard counts as dead.
 const lookAgain = 20
 
-// whileStarting is the factor by which the node looks more often until the guard is ready. No
-// attempt begins before that.
+// whileStarting is the factor by which the node looks more often until the guard is ready, because
+// no attempt begins earlier.
 const whileStarting = 10
 
-// sendDSN sends the DSN to a guard that has looked at its lease. Such a guard has protected itself
-// before.
+// sendDSN sends the DSN to a guard that has looked at its lease. A guard protects itself before
+// its first look.
 //
-// No attempt begins under this guard before it has the DSN. If the node dies now, the guard kills
-// attempts of an earlier guard, but cannot bury the session: peers take over when it expires.
+// Until this guard has the DSN, no attempt begins under it. If the node dies now, the guard kills
+// attempts of an earlier guard, but cannot bury the session. Peers take over when the session
+// expires.
 func (g *Guard) sendDSN(socket *os.File) error {
 	if _, err := socket.WriteString(g.cfg.DSN); err != nil {
 		return fmt.Errorf("send the DSN to the guard: %w", err)
@@ -242,7 +243,7 @@ func (g *Guard) start() (ended chan error, _ *exec.Cmd, socket *os.File, err err
 	}
 	defer childSocket.Close()
 
-	// The guard inherits the working directory: a path in the DSN may be relative.
+	// The guard inherits the working directory, because a path in the DSN may be relative.
 	cmd := &exec.Cmd{
 		Path: selfExe, Args: []string{comm, g.cfg.Node}, Env: environ(stageWatch),
 		ExtraFiles: []*os.File{g.file, r, childSocket}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
@@ -293,8 +294,8 @@ func isOpen(f *os.File) bool {
 	return err == nil
 }
 
-// Alive reports whether attempts may begin: the guard looks, can bury, and has not seen the lease
-// lapse.
+// Alive reports whether attempts may begin: the guard looks and can bury, and has not seen a lapse
+// of the lease.
 func (g *Guard) Alive() bool {
 	m := g.memory
 	return g.hasDSN.Load() && m.phase.Load() == inForce && m.lapsed.Load() == 0 &&
@@ -310,15 +311,15 @@ func (g *Guard) Renewed(sent time.Duration) { g.memory.sent.Store(int64(sent)) }
 // Lapsed reports whether the guard has seen the lease lapse, and so may have killed commands.
 func (g *Guard) Lapsed() bool { return g.memory.lapsed.Load() != 0 }
 
-// Stopping tells the guard that the node stops and is about to kill its commands. The node still
-// owns its session, so handlers have time while the lease lasts. Stopping waits for the guard like
-// Lost.
+// Stopping tells the guard that the node stops and will now kill its commands. The node still owns
+// its session, so handlers have time while the lease lasts. Like Lost, Stopping waits for the
+// guard.
 func (g *Guard) Stopping() { g.toKill(stopping) }
 
-// Lost tells the guard that the session is lost, before the node kills its commands for that. It
-// waits up to 200 ms for the guard to see which processes belong to the commands, while their
-// parents live. From now on a seat stays taken when its attempt leaves it, because processes
-// outside the process groups must still be killed.
+// Lost tells the guard that the session is lost, before the node kills its commands. It waits up
+// to 200 ms until the guard has seen which processes belong to the commands, while the parents of
+// these processes live. From now on a seat stays taken when its attempt leaves it, because
+// processes outside the process groups must still be killed.
 func (g *Guard) Lost() { g.toKill(losing) }
 
 func (g *Guard) toKill(phase int64) {
@@ -328,7 +329,7 @@ func (g *Guard) toKill(phase int64) {
 	}
 }
 
-// noteTime bounds this wait for the guard. noteLook is the pause between checks.
+// noteTime bounds the wait of toKill for the guard. noteLook is the pause between checks.
 const (
 	noteTime = 200 * time.Millisecond
 	noteLook = time.Millisecond
@@ -361,9 +362,9 @@ func (g *Guard) nudge() {
 // sweepLook is the pause between checks whether the guard is done.
 const sweepLook = 5 * time.Millisecond
 
-// Sweep makes the guard kill all that is left of the session's commands. Call it after Lost, when
-// the node has killed its own processes. It returns when no process lives, or an error when ctx
-// ends before.
+// Sweep makes the guard kill everything that is left of the session's commands. Call it after
+// Lost, when the node has killed its own processes. It returns when all these processes are dead.
+// If ctx ends first, it returns an error.
 func (g *Guard) Sweep(ctx context.Context) error {
 	g.become(emptied)
 	for g.memory.swept.Load() == 0 {
@@ -383,8 +384,8 @@ type Seat struct {
 	*seatMemory
 }
 
-// Enter takes a seat for an attempt. run is the id of its run. It returns nil if no seat is
-// free. inside means that the node itself will do the work.
+// Enter takes a seat for an attempt; nil: no seat is free. run is the id of the attempt's run.
+// inside means that the node itself will do the work.
 func (g *Guard) Enter(run int64, inside bool) *Seat {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -407,8 +408,8 @@ func (g *Guard) Enter(run int64, inside bool) *Seat {
 	return s
 }
 
-// Inside says whether the node may be forking from now on. The caller checks the lease for the last
-// time after Inside(true).
+// Inside says whether the node may be forking from now on. After Inside(true), the caller checks
+// the lease for the last time.
 func (s *Seat) Inside(yes bool) {
 	if !yes {
 		s.inside.Store(nothing)
@@ -430,10 +431,10 @@ func (s *Seat) Forked(pgid int) {
 func (s *Seat) Empty() { s.pgid.Store(0) }
 
 // Signalled reports whether the guard has signalled the process group while its leader lived. If
-// so, the attempt was cut off, whatever its result says. Call it before Leave.
+// it has, the attempt was cut off, even if its result says something else. Call it before Leave.
 func (s *Seat) Signalled() bool { l := s.run.Load(); return l != 0 && s.signalled.Load() == l }
 
-// Leave says that none of the attempt's processes lives. After the session was lost the seat stays
+// Leave says that all processes of the attempt are dead. After the session was lost the seat stays
 // taken, because the guard checks for such processes itself.
 func (s *Seat) Leave() {
 	s.inside.Store(nothing)

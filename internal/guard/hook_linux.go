@@ -34,7 +34,7 @@ const (
 )
 
 // init turns this process into a guard if it was started as one. It runs before main and before
-// most of the program is initialised, which keeps a guard small.
+// most packages of the program are initialised, which keeps a guard small.
 func init() {
 	switch os.Getenv(variable) {
 	case stageWatch:
@@ -45,8 +45,8 @@ func init() {
 	}
 }
 
-// hide protects the process: from signals to whole groups, from other processes of its own user
-// and, as far as the system allows it, from a lack of memory and CPU.
+// hide protects the process from signals to whole groups and from other processes of its own user.
+// As far as the system allows, it also protects the process from a lack of memory and CPU.
 func hide() {
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGALRM)
@@ -57,9 +57,10 @@ func hide() {
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 }
 
-// Conceal closes the memory, the descriptors and the environment of this process to other processes
-// of its user. Otherwise commands that run as the node's own user could find the DSN there, for
-// example. The kernel also writes no core file of the process any more. Children are not affected.
+// Conceal closes the memory, the descriptors and the environment of this process to other
+// processes of its user. Otherwise a command that runs as the node's own user could find secrets
+// there, such as the DSN. The kernel also no longer writes core files of the process. Children are
+// not affected.
 func Conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // watch runs a guard and returns its exit code.
@@ -87,8 +88,8 @@ func watch() int {
 	return exitFailed
 }
 
-// closeOthers closes inherited descriptors. Files that this process has opened itself are
-// close-on-exec and stay open.
+// closeOthers closes inherited descriptors. It keeps the files that this process has opened
+// itself, which are close-on-exec.
 func closeOthers() {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -124,9 +125,9 @@ func attach() (*memory, *orders, error) {
 }
 
 // dsn reads the DSN that the node has sent. The DSN has stayed in the socket until now, because a
-// socket cannot be opened through /proc/PID/fd. In its first instants this process is open to other
-// processes of its user. If the DSN were in memory or in a pipe, a process that opened them then
-// could read it later.
+// socket cannot be opened through /proc/PID/fd. In its first instants, this process was open to
+// other processes of its user. Such a process could open its memory or a pipe in these instants,
+// and read a DSN there later.
 func dsn() (string, error) {
 	var text [maxDSN]byte
 	n := 0
@@ -150,8 +151,9 @@ func dsn() (string, error) {
 // lastWords bounds how long a guard that ends waits for a slow reader of its log.
 const lastWords = 200 * time.Millisecond
 
-// logger makes a logger in the format of the node, which is dead or about to be. Standard error may
-// be a pipe without a reader, and killing commands must not wait for one. So the log is queued.
+// logger makes a logger in the format of the node, which is dead or about to die. Standard error
+// may be a pipe that nobody reads, and the killing of commands must not wait for a reader. So log
+// lines are queued.
 func (o *orders) logger(to io.Writer) (*slog.Logger, *logqueue.Writer) {
 	handler := func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) }
 	if o.JSON {
@@ -168,8 +170,8 @@ func (o *orders) logger(to io.Writer) (*slog.Logger, *logqueue.Writer) {
 }
 
 // OnBury is called by the init function of a package that can reach MySQL. In a guard that has
-// killed the commands of a dead node it buries the session and ends the process. In other processes
-// it does nothing.
+// killed the commands of a dead node, it buries the session and ends the process. In other
+// processes it does nothing.
 func OnBury(bury func(Dead) error) {
 	if os.Getenv(variable) != stageBury {
 		return
@@ -204,8 +206,8 @@ func OnBury(bury func(Dead) error) {
 	os.Exit(exitDone)
 }
 
-// node opens a pidfd of the node, which never means another process. handle is -1 if the system has
-// no pidfds. gone reports that the node is dead already.
+// node opens a pidfd of the node. A pidfd never means another process. handle is -1 if the system
+// has no pidfds. gone reports whether the node is dead already.
 func (o *orders) node() (handle int, gone bool) {
 	handle, err := unix.PidfdOpen(o.PID, 0)
 	if err != nil {

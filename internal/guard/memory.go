@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// memory is shared by the node and its guard. Each word has one writer. Facts that belong together
-// share one word, or the writer stores them in the reverse of the order in which the reader loads
-// them.
+// memory is shared by the node and its guard. Each word has one writer. If facts belong together,
+// they share one word, or the order of access protects them: the reader loads them in one order,
+// and the writer stores them in the reverse order.
 type memory struct {
 	bytes []byte
 	*header
@@ -25,14 +25,14 @@ type header struct {
 	// Written by the node.
 	sent  atomic.Int64 // when the last good beat was sent, by boottime.Now
 	phase atomic.Int64
-	used  atomic.Int64 // number of seats from the first to the last one that was ever taken
+	used  atomic.Int64 // number of seats up to the last seat that was ever taken
 	size  int64        // bytes of orders
 	count int64        // number of seats
 
 	// Written by the guard.
 	looked atomic.Int64 // the last look, by boottime.Now
 	lapsed atomic.Int64 // 1: the guard has seen the lease lapse; never reset
-	noted  atomic.Int64 // 1: since the session was lost, the guard has seen which processes are its commands'
+	noted  atomic.Int64 // 1: since the session was lost, the guard has noted the processes of the commands
 	swept  atomic.Int64 // 1: none of the session's processes lives
 }
 
@@ -40,7 +40,7 @@ type header struct {
 type seatMemory struct {
 	run    atomic.Int64 // id of the attempt's run; 0: the seat is free
 	pgid   atomic.Int64 // 0: not forked yet, or the group is empty
-	inside atomic.Int64 // work of the node itself in the seat, which only its end would stop
+	inside atomic.Int64 // what the node itself is doing in the seat; only the node's end would stop it
 	before atomic.Int64 // start of the fork, by boottime.Now
 	after  atomic.Int64 // end of the fork
 
@@ -62,12 +62,12 @@ const (
 	inForce  = iota // the session is in force
 	stopping        // it is still in force, but the node stops and kills its commands
 	losing          // the session is lost, and the node kills its commands
-	emptied         // the node has done its part: no more seats are taken, and the guard kills the rest
+	emptied         // the node has done its part: it takes no more seats, and the guard kills the rest
 	over            // nothing is left to guard
 )
 
 const (
-	layout    = 0x67756172642d3032 // changes with the layout, as a check, although both sides are one program
+	layout    = 0x67756172642d3032 // changes with the layout; only a check, because both sides are one program
 	ordersAt  = 4096
 	seatsAt   = ordersAt + maxOrders
 	maxOrders = 8192
@@ -75,8 +75,8 @@ const (
 	seatSize  = int(unsafe.Sizeof(seatMemory{}))
 )
 
-// orders tell a guard what to guard. They are written once, and hold no secret: other processes of
-// its user can read the memory of a guard that has just started, see dsn.
+// orders tell a guard what to guard. They are written once. They hold no secret, because other
+// processes of its user can read the memory of a guard that has just started, see dsn.
 type orders struct {
 	PID     int // of the node
 	Began   int64
@@ -164,7 +164,7 @@ func (m *memory) read() []taken {
 
 		t.pgid, t.inside = s.pgid.Load(), s.inside.Load()
 		t.before, t.after = time.Duration(s.before.Load()), time.Duration(s.after.Load())
-		if s.run.Load() == t.run { // otherwise the attempt has left the seat, and it may belong to another one
+		if s.run.Load() == t.run { // if not, the attempt has left the seat, and another attempt may have it
 			out = append(out, t)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// variable makes a process of this program a guard. Its value is the guard's stage.
+// variable is set for a process of this program that must be a guard. Its value is the guard's
+// stage.
 const variable = "GOCRONTAB_BE_GUARD"
 
 // The stages of a guard's life.
@@ -24,8 +25,8 @@ const (
 	selfExe = "/proc/self/exe"
 )
 
-// environ returns the environment of a guard: settings for little memory and one CPU, and the
-// variables of this process that opening a connection may need.
+// environ returns the environment of a guard. It has settings for little memory and one CPU, and
+// those variables of this process that a connection to MySQL may need.
 func environ(stage string) []string {
 	env := []string{variable + "=" + stage, "GOMAXPROCS=1", "GOGC=50"}
 	for _, pair := range os.Environ() {
@@ -42,7 +43,8 @@ func environ(stage string) []string {
 	return env
 }
 
-// Dead is a session that has no living process any more. OnBury gets it, to delete its row.
+// Dead is a session whose processes are all dead. OnBury passes it to bury, which deletes the
+// session's row.
 type Dead struct {
 	Session  string
 	Node     string

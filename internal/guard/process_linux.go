@@ -13,8 +13,8 @@ import (
 // ticks is a start time of a process since boot, including suspensions of the machine.
 type ticks int64
 
-// clockTick is the kernel's unit of ticks, on every architecture. slack is the most that rounding
-// changes, in ticks.
+// clockTick is the length of a tick, on every architecture. slack is the largest error by
+// rounding, in ticks.
 const (
 	clockTick = 10 * time.Millisecond
 	slack     = 2
@@ -32,8 +32,8 @@ type process struct {
 	start   ticks
 }
 
-// alive reports whether the process lives. A zombie is dead, unless only its first thread has ended
-// and others live.
+// alive reports whether the process lives. A zombie is dead, unless only its first thread has
+// ended and other threads live.
 func (p *process) alive() bool { return p.state != 'X' && (p.state != 'Z' || p.threads > 1) }
 
 // kernel reports whether the process is a thread of the kernel.
@@ -42,8 +42,8 @@ func (p *process) kernel() bool {
 	return p.flags&flag != 0
 }
 
-// processes lists all processes by number. vanished reports that some ended during the listing.
-// Such a process may have left a child that the list does not have.
+// processes lists all processes by number. vanished reports whether processes ended during the
+// listing. Such a process may have left a child that is not in the list.
 func processes() (all map[int]*process, vanished bool, err error) {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // Supported reports whether this system has guards.
 const Supported = true
 
-// share makes memory that can be shared with another process. It is sealed against shrinking, which
-// would crash its readers.
+// share makes memory that can be shared with another process. The memory is sealed so that it
+// cannot shrink, because that would crash its readers.
 func share(size int) (*os.File, []byte, error) {
 	const name, flags = "go-crontab guard", unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
@@ -52,8 +52,8 @@ func socketPair() (own, child *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// mayKill gives the guard the one capability of the node that it needs: to kill commands that run
-// as another user.
+// mayKill gives the guard the one capability of the node that it needs: the right to kill commands
+// that run as another user.
 func mayKill(attr *syscall.SysProcAttr) { attr.AmbientCaps = privilege.Guarding() }
 
 func unshare(b []byte) { _ = unix.Munmap(b) }

@@ -28,10 +28,10 @@ type sweeper struct {
 	asked    map[int]bool    // groups that had a SIGTERM
 	last     []taken
 	forked   map[int64]bool           // runs of which a process was seen
-	unclear  map[int]time.Duration    // processes without an environment, and when that was first seen
+	unclear  map[int]time.Duration    // processes whose environment is still empty, and when that was first seen
 	hung     map[question]chan answer // reads of /proc that the kernel has not answered yet
 	readFile func(string) ([]byte, error)
-	lively   time.Duration // when a process of ours was last found, or the first sweep
+	lively   time.Duration // when a process of ours was last found; none was found: the first sweep
 }
 
 // member is a process of a command.
@@ -129,7 +129,8 @@ func (s *sweeper) sweep(seats []taken, to signals) found {
 	return out
 }
 
-// The reasons why a process is ours. Processes in a command's own group get the group's signals.
+// The reasons why a process is ours, that is, belongs to a command. Processes in a command's own
+// group get the group's signals.
 const (
 	byItself = 1 + iota
 	byGroup
@@ -168,7 +169,7 @@ func (s *sweeper) members(
 			ours[pid] = byItself
 		case state == marked:
 			ended[pid] = true
-		// Then out.clean is false: the guard does not bury, and peers take over when the session
+		// Here out.clean is false, so the guard does not bury. Peers take over when the session
 		// expires.
 		case state == unknown && s.settling(p, now), state == hanging:
 			out.clean = false
@@ -196,8 +197,8 @@ func (s *sweeper) members(
 	}
 
 	// A process that ended during the listing may have been ours, and may have left a child that
-	// the list does not have. On a busy machine some process always ends, so this counts only for a
-	// while after a process of ours was last found.
+	// is not in the list. On a busy machine some process ends during each listing. So this counts
+	// only for a while after a process of ours was last found.
 	if len(ours) > 0 {
 		s.lively = now
 	} else if vanished && now-s.lively < settleTime {
@@ -207,9 +208,9 @@ func (s *sweeper) members(
 	return ours, out
 }
 
-// children finds attempts that have forked although their process group is not recorded yet. Such a
-// process is a child of the node, leads its own group, started after the fork began, and belongs to
-// no other attempt. The node forks one attempt at a time.
+// children finds attempts that have forked although their process group is not recorded yet. The
+// process of such an attempt is a child of the node and leads its own group. It started after the
+// fork began, and belongs to no other attempt. The node forks one attempt at a time.
 func (s *sweeper) children(all map[int]*process, seats []taken, node int) {
 	others := map[int64]bool{}
 	for _, t := range seats {
@@ -226,8 +227,8 @@ func (s *sweeper) children(all map[int]*process, seats []taken, node int) {
 	}
 }
 
-// related reports whether the parent of a process, or the leader of its group or session, is or was
-// one of ours.
+// related reports whether a process has a relative that is or was ours: its parent, or the leader
+// of its group or session.
 func (s *sweeper) related(all map[int]*process, ours map[int]int, p *process) bool {
 	if parent := all[p.ppid]; parent != nil && ours[p.ppid] != 0 && parent.start <= p.start {
 		return true
@@ -250,8 +251,8 @@ func (s *sweeper) related(all map[int]*process, ours map[int]int, p *process) bo
 	return false
 }
 
-// settling reports whether a process without an environment may soon have one, because it is just
-// executing a program.
+// settling reports whether a process without an environment may get one soon, because the kernel
+// may still be loading its program (exec).
 func (s *sweeper) settling(p *process, now time.Duration) bool {
 	since, seen := s.unclear[p.pid]
 	if !seen {
@@ -273,7 +274,8 @@ const (
 	hanging        // the kernel does not answer
 )
 
-// runOf returns the run in the environment of a process, and how the reading went.
+// runOf returns the run in the environment of a process, and the result of reading that
+// environment.
 func (s *sweeper) runOf(p *process) (int64, int) {
 	if !p.alive() || p.start < s.began || p.kernel() {
 		return 0, foreign
@@ -316,14 +318,14 @@ type answer struct {
 
 var errHangs = errors.New("the kernel does not answer")
 
-// patience bounds the wait for one answer. It is divided among the unanswered questions, so that a
-// hundred hanging processes do not delay the killing a hundred times.
+// patience bounds the wait for one answer. The unanswered questions share it, so that a hundred
+// hanging processes delay the killing no longer than one.
 const patience = 50 * time.Millisecond
 
 // ask reads a file of a process, but gives up if the kernel does not answer soon. If a thread of
-// the process waits for a page from a dead file server, its memory is locked. A reader of its
-// environment then waits as long, and meanwhile the commands would live on. The group, parent or
-// cgroup may still show that the process is ours.
+// the process waits for a page from a dead file server, the memory of the process is locked. A
+// reader of its environment then waits as long, and meanwhile the commands would live on. The
+// group, parent or cgroup may still show that the process is ours.
 func (s *sweeper) ask(p *process, file string) ([]byte, error) {
 	q := question{p.pid, p.start, file}
 	if answered := s.hung[q]; answered != nil {
@@ -362,8 +364,9 @@ func counterIn(env, marker []byte) int64 {
 	return 0
 }
 
-// holds reports whether a process group is still the group of the attempt. Its leader must have
-// begun during the fork. If the leader is dead, no process in the group may be older than the fork.
+// holds reports whether a process group is still the group of the attempt. The group's leader must
+// have begun during the fork. If the leader is dead, no process in the group may be older than the
+// fork.
 func holds(all map[int]*process, t taken) bool {
 	first, last := ticksOf(t.before)-slack, ticksOf(t.after)+slack
 	if leader := all[int(t.pgid)]; leader != nil {
@@ -395,7 +398,7 @@ func (s *sweeper) blindly(seats []taken, to signals) {
 	}
 }
 
-// send signals a process, unless another process has its number by now.
+// send signals a process. If another process has its number by now, send does nothing.
 func send(p *process, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err == unix.ESRCH {
@@ -465,8 +468,8 @@ func procsOf(dir string) (pids []int) {
 	return pids
 }
 
-// killCgroups kills all processes of the session's cgroups at once. It spares a cgroup with a
-// process that an ended attempt left on purpose.
+// killCgroups kills all processes of the session's cgroups at once. If an ended attempt left a
+// process in a cgroup on purpose, killCgroups spares that cgroup.
 func (s *sweeper) killCgroups(all map[int]*process, running map[int64]bool) {
 	for _, dir := range s.cgroupDirs() {
 		pids := procsOf(dir)
@@ -494,7 +497,7 @@ func writeFile(path, text string) error {
 	return err
 }
 
-// removeCgroups removes the session's cgroups, children first. A cgroup that is not empty stays.
+// removeCgroups removes the session's cgroups, children first. A cgroup with processes stays.
 func (s *sweeper) removeCgroups() {
 	dirs := s.cgroupDirs()
 	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) })

@@ -59,7 +59,7 @@ func (w *watcher) run() (bury bool) {
 		case phase == over:
 			return false
 		case left <= 0:
-			// The lapse is final: a beat that is answered from now on comes too late.
+			// The lapse is final: from now on, the answer to a beat comes too late.
 			w.lapsed.Store(1)
 			return w.end(now)
 		case !w.open, w.dead, phase != inForce:
@@ -70,7 +70,7 @@ func (w *watcher) run() (bury bool) {
 	}
 }
 
-// look notes the time of this look, which tells the node that the guard lives.
+// look notes the time of this look. That shows the node that the guard lives.
 func (w *watcher) look() time.Duration {
 	now := boottime.Now()
 	w.looked.Store(int64(now))
@@ -108,8 +108,8 @@ const never = time.Duration(math.MaxInt64)
 type ending struct {
 	began  time.Duration
 	killAt time.Duration // SIGKILL instead of SIGTERM from then on
-	// From then on the node is killed too if it could still act, because its session is no longer
-	// its own.
+	// From then on, the guard kills the node, too, if the node could still act: it no longer owns
+	// its session.
 	nodeAt time.Duration
 	parted time.Duration // when the node died or closed the pipe; 0: neither
 	found  int           // number of processes
@@ -118,10 +118,10 @@ type ending struct {
 }
 
 // end kills every process that the session's commands have started. It reports whether the guard
-// may bury the session, which is to delete its row.
+// may bury the session, that is, delete its row.
 func (w *watcher) end(now time.Duration) (bury bool) {
 	e := ending{began: now, killAt: now + w.Grace, nodeAt: never}
-	looks := 0 // number of looks in a row that found nothing
+	looks := 0 // number of consecutive looks that found nothing
 	pause := firstLook
 	checked := now
 	for {
@@ -165,8 +165,8 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 			w.swept.Store(1)
 		}
 
-		// A node that stopped while a handler went on has closed the pipe. The guard still knows it
-		// by its pidfd.
+		// A node that stopped while a handler went on has closed the pipe. The guard still has its
+		// pidfd.
 		if now >= e.nodeAt && (w.open || w.handle >= 0) && !w.dead && w.mayBegin(seats) {
 			w.killNode()
 		}
@@ -188,9 +188,9 @@ func (w *watcher) end(now time.Duration) (bury bool) {
 	}
 }
 
-// signals selects the signals of a sweep. If the node kills its commands itself, it goes first.
-// Otherwise a child could end before the node has signalled it, and the node might take that end
-// for success.
+// signals selects the signals of a sweep. While the node still kills its own commands, the guard
+// lets it go first. If the guard were faster, a child could end before the node has signalled it,
+// and the node might record a success.
 func (w *watcher) signals(e *ending, now time.Duration, phase int64) signals {
 	alone := phase == inForce || w.dead
 	return signals{kill: now >= e.killAt, groups: alone, others: alone || now > e.began+nodeFirst}
@@ -204,10 +204,10 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 		if phase == inForce {
 			cause = "the lease expired, and the node does not respond"
 		}
-		w.lapsed.Store(1) // before the seats are read, so that an attempt that takes a seat later sees it
+		w.lapsed.Store(1) // before the seats are read, so that an attempt with a later seat sees the lapse
 		e.killAt = min(e.killAt, max(sent+w.Kill+w.Grace, e.began))
-		// After the expiry it is too late anyway, as after a suspension. Then handlers get their
-		// time.
+		// After the expiry, for example after a suspension, a kill would be too late anyway. Then
+		// handlers get their time.
 		if now-sent < w.Expiry {
 			e.nodeAt = min(e.nodeAt, max(sent+w.End, e.began))
 		}
@@ -241,15 +241,15 @@ func (w *watcher) hurry(e *ending, now time.Duration, phase int64) {
 }
 
 // mayBegin reports whether the node does work that only its end would stop, or could begin such
-// work when it goes on. A fork does not count once its process was seen.
+// work when it goes on. A fork no longer counts once its process was seen.
 func (w *watcher) mayBegin(seats []taken) bool {
 	return slices.ContainsFunc(seats, func(t taken) bool {
 		return t.inside == working || t.inside == forking && !w.forked[t.run]
 	})
 }
 
-// killNode kills the node. It holds the pipe, or the guard has its pidfd: so no other process is
-// hit.
+// killNode kills the node. It cannot hit another process: the guard has the node's pidfd, or the
+// node is still its parent.
 func (w *watcher) killNode() {
 	w.log.Error("guard: killing the node: its session is lost, and it was starting a run " +
 		"or its handlers did not return")

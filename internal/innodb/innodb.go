@@ -1,6 +1,7 @@
 // Package innodb parses the transactions in SHOW ENGINE INNODB STATUS. They replace
-// information_schema.innodb_trx when MySQL refuses to fill that table. It refuses while any
-// transaction executes a statement that is not valid text, such as one with binary session ids.
+// information_schema.innodb_trx when MySQL refuses to fill that table. MySQL refuses while any
+// transaction executes a statement that is not valid text, such as a statement with binary session
+// ids.
 package innodb
 
 import (
@@ -35,8 +36,8 @@ var (
 )
 
 // Transactions returns the transactions in a status, except the server's own. MySQL leaves out
-// read-only transactions. The text has at most 1 MB, so a server with thousands of connections
-// leaves out others too.
+// read-only transactions. The text has at most 1 MB, so with thousands of connections, further
+// transactions are missing.
 func Transactions(status string) []Transaction {
 	var out []Transaction
 	_, status, _ = strings.Cut(status, "\nTRANSACTIONS\n------------\n")

@@ -20,8 +20,8 @@ func New(w io.Writer, handler func(io.Writer) slog.Handler) slog.Handler {
 	return Handler{err: at("<3>"), warn: at("<4>"), info: at("<6>"), debug: at("<7>")}
 }
 
-// Unwrap returns a handler that formats the lines, so that a caller can look at its type. Its own
-// lines would all get the prefix of Info.
+// Unwrap returns a handler that formats the lines, so that a caller can look at its type. Do not
+// log with it: all its lines would get the prefix of Info.
 func (h Handler) Unwrap() slog.Handler { return h.info }
 
 // of returns the handler of a level.

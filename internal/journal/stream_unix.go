@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Reads reports whether systemd's journal reads a file. JOURNAL_STREAM alone does not show that: a
-// child process inherits the variable, and its output may go elsewhere.
+// Reads reports whether systemd's journal reads a file. JOURNAL_STREAM alone does not show that,
+// because a child process inherits the variable, but its output may go elsewhere.
 func Reads(file *os.File) bool {
 	stream := os.Getenv("JOURNAL_STREAM")
 	var s syscall.Stat_t

@@ -21,8 +21,8 @@ var dropped atomic.Int64
 // was blocked.
 func Dropped() int64 { return dropped.Load() }
 
-// Writer passes its input to a target from a goroutine of its own. Write never blocks and never
-// fails: lines without room are dropped and counted. It is safe for concurrent use.
+// Writer passes its input to a target from its own goroutine. Write never blocks and never fails.
+// Lines without room are dropped and counted. A Writer is safe for concurrent use.
 type Writer struct {
 	// Notice returns the text that replaces n dropped lines; nil: no text. Set it before the first
 	// Write. It is called from the Writer's goroutine.
@@ -55,8 +55,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// After a dropped line, drop all lines until the queue is taken. So the notice stands where
-	// lines are missing.
+	// After a dropped line, drop all lines until the queue is taken. So the notice stands in the
+	// place of the missing lines.
 	if w.lost > 0 || w.size+len(p) > w.room {
 		n := max(1, bytes.Count(p, []byte("\n")))
 		w.lost += n
@@ -74,8 +74,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// empty writes until the queue is empty. It writes each piece separately: another process may write
-// to the same target, and the kernel only keeps short writes to a pipe in one piece.
+// empty writes until the queue is empty. It writes each piece separately, because another process
+// may write to the same pipe, and the kernel keeps only short writes in one piece.
 func (w *Writer) empty() {
 	for {
 		pieces, lost := w.take()
@@ -112,15 +112,16 @@ func (w *Writer) take() (pieces [][]byte, lost int) {
 	return pieces, lost
 }
 
-// write reports the first error to Failed. It goes on, as later writes may succeed.
+// write writes to the target, and reports the first error to Failed. Later writes may succeed, so
+// it goes on.
 func (w *Writer) write(p []byte) {
 	if _, err := w.target.Write(p); err != nil && !w.failed.Swap(true) && w.Failed != nil {
 		w.Failed(err)
 	}
 }
 
-// Flush waits until everything is written, but at most for limit, as the reader may never go on. It
-// reports whether everything is written.
+// Flush waits until everything is written, for limit at most, because the reader may never go on.
+// It reports whether everything is written.
 func (w *Writer) Flush(limit time.Duration) bool {
 	done := w.written()
 	timeout := time.NewTimer(limit)

@@ -22,14 +22,14 @@ type Loop struct {
 }
 
 // Step takes one step. woken reports whether a wake ended the pause before the step. If the step
-// returns the pause zero, the loop chooses the next pause.
+// returns a zero pause, the loop chooses the next pause.
 type Step func(ctx context.Context, woken bool) (pause time.Duration, err error)
 
 // AtOnce is the pause that a step returns if the next step shall follow at once.
 const AtOnce = time.Nanosecond
 
-// ErrSkipped is the error of a step that had nothing to do. It is no failure, but after failures it
-// does not prove that steps work again either.
+// ErrSkipped is the error of a step that had nothing to do. It is not a failure. After failures,
+// it is also no proof that steps work again.
 var ErrSkipped = errors.New("skipped")
 
 // Each returns a step that leaves all pauses to the loop.
@@ -54,7 +54,7 @@ func (l Loop) Run(ctx context.Context, step Step) error {
 		case <-l.Wake:
 			woken = true
 		}
-		if ctx.Err() != nil { // checked again: the pause may have ended at the same time
+		if ctx.Err() != nil { // checked again, because the pause and ctx may have ended at the same time
 			return context.Cause(ctx)
 		}
 
@@ -87,8 +87,8 @@ func (l *Loop) pause(wanted time.Duration, err error, began time.Time) time.Dura
 	return wanted
 }
 
-// WorksAgain is the log line when steps work again. Its attribute Warning repeats the warning that
-// is over.
+// WorksAgain is the log line when steps work again. Its attribute Warning repeats the earlier
+// warning.
 const (
 	WorksAgain = "works again"
 	Warning    = "warning"
@@ -100,7 +100,7 @@ type errorLog struct {
 	log    *slog.Logger
 	failed string
 
-	since time.Time // of the first error in a row; zero: the last step succeeded
+	since time.Time // of the first consecutive error; zero: the last step succeeded
 	last  string    // the last error
 }
 

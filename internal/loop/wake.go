@@ -1,7 +1,8 @@
 package loop
 
-// Wake wakes a loop: it ends the pause before the next step. It has one slot. A wake that finds the
-// slot full is redundant, and a missed one costs a pause. A nil Wake wakes nothing.
+// Wake wakes a loop: it ends the pause before the next step. It has one slot. If the slot is full,
+// a further wake changes nothing. If a wake is missed, the next step only comes a pause later. A
+// nil Wake wakes nothing.
 //
 // In a stage's config, Wake is the stage's own wake. The wakes of other loops have the names of
 // those loops, such as WakeClaimer.

@@ -21,15 +21,15 @@ const MaxSizeInParts = 1 << 30
 // extensions are the file name endings that are read in a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// ErrNothing means that there are no files, or that they are empty. A file with an empty list is
-// not empty: it says explicitly that there shall be no job.
+// ErrNothing means that there are no files, or only empty ones. A file with an empty list is not
+// empty: it says explicitly that there should be no job.
 var ErrNothing = errors.New("is empty")
 
 // ReadAll reads files, folders and, as "-", standard input.
 //
 // In a folder it reads all .yaml, .yml and .json files, including subfolders, sorted by name. It
-// skips names that begin with a dot. It follows links whose target is within the folder. If a
-// folder has several names, it is read only once. An empty file is an error: pruning deletes jobs
+// skips names that begin with a dot. It follows links to targets within the folder. If a folder
+// has several names, it is read only once. An empty file is an error, because pruning deletes jobs
 // that are in no file.
 func ReadAll(paths []string, stdin io.Reader) (*Set, error) { return ReadUpTo(MaxSize, paths, stdin) }
 
@@ -89,8 +89,8 @@ func (r *filesReader) path(p string, stdin io.Reader) error {
 	return r.read(p, f)
 }
 
-// folder reads the files of a folder. root refuses links that lead outside, even if they change
-// while we read.
+// folder reads the files of a folder. root refuses links that lead outside, even if the links
+// change while we read.
 func (r *filesReader) folder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -175,8 +175,8 @@ func (w *walker) walk(name string) error {
 	return nil
 }
 
-// toFolder reports whether a link leads to a folder. A link that cannot be resolved is an error: if
-// it were skipped, all jobs in its folder would count as deleted.
+// toFolder reports whether a link leads to a folder. A link that cannot be resolved is an error.
+// If it were skipped, all jobs in its folder would count as deleted.
 func (w *walker) toFolder(link string) (bool, error) {
 	info, err := w.root.Stat(filepath.FromSlash(link))
 	if err == nil {

@@ -2,12 +2,12 @@ package manifest
 
 import "slices"
 
-// Parts splits a set into parts that the server accepts. Each part has about size bytes at most,
+// Parts splits a set into parts that the server accepts. Each part has at most about size bytes,
 // and at most most[list] objects of a list. Parts keeps the order of the lists, so an object comes
-// before the objects that name it. Jobs come last, after the pauses that shall hold them.
+// before the objects that name it. Jobs come last, so that pauses hold them from the start.
 //
-// Each part repeats the objects that it names from earlier parts, so that it is valid on its own. A
-// set within the limits is returned unchanged, as the only part.
+// A part also repeats the objects of earlier parts that it names, so that it is valid on its own.
+// A set within the limits is returned unchanged, as the only part.
 func (s *Set) Parts(most map[string]int, size int) ([]*Set, error) {
 	p := &parting{most: most, size: size, named: map[object]*Value{}}
 	for list, values := range s.lists {

@@ -182,8 +182,8 @@ func (s *Set) add(d *Value) (faults Faults) {
 	return faults
 }
 
-// isSet reports whether an object has lists, and so is not a job. A job may have a field
-// "calendars", too, but that one lists names.
+// isSet reports whether an object has lists of objects. Then it is not a job. A job may have a
+// field "calendars", too, but that is a list of names.
 func (v *Value) isSet() bool {
 	holdsList := func(f *Field) bool { return slices.Contains(listNames, f.name) && !f.value.hasTexts() }
 	isName := func(f *Field) bool { return f.name == "name" }
@@ -193,8 +193,8 @@ func (v *Value) isSet() bool {
 // hasTexts reports whether a list begins with a string or a number.
 func (v *Value) hasTexts() bool { return len(v.items) > 0 && v.items[0].kind == isScalar }
 
-// Check finds objects that are given twice. The server would name their positions in the request,
-// which people do not see.
+// Check finds objects that are given twice. The server would report their positions in the
+// request, which people do not see.
 func (s *Set) Check() error {
 	var faults Faults
 	for _, list := range listNames {
@@ -234,7 +234,7 @@ var (
 )
 
 // Find returns the place of a request field such as jobs[3].schedule, and the field's name in the
-// file. For a field that is missing there, it returns the place of its object.
+// file. If the file does not have the field, Find returns the place of the object.
 func (s *Set) Find(field string) (at Place, name string, ok bool) {
 	m := listed.FindStringSubmatch(field)
 	if m == nil {

@@ -80,9 +80,9 @@ func writeDocument(w io.Writer, o *Objects) error {
 	return err
 }
 
-// spaced puts an empty line between the objects of a list. Each object begins with two spaces and a
-// dash, and no line of a multi-line string begins so. An empty line at the end of a string could
-// change the string, but such a string is never written as a block.
+// spaced puts an empty line between the objects of a list. Each object begins with two spaces and
+// a dash. No line of a multi-line string begins in this way. An empty line after a string could
+// change the string if it ends with empty lines, but such a string is never written as a block.
 func spaced(text []byte) []byte {
 	var out bytes.Buffer
 	first := true

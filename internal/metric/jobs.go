@@ -11,12 +11,12 @@ import (
 // JobLabel is the label by which a job asks for its own series. Its value does not matter.
 const JobLabel = "metrics"
 
-// Others is the name under which jobs are counted together if they ask for their own series when
-// there is no room. Its app is "", which no real app is called.
+// Others is the name under which jobs without room are counted together. These jobs ask for their
+// own series. The app of Others is "", which no real app is called.
 const Others = "other"
 
-// mostApps bounds the apps with series of their own, those whose runs ended first on the node. The
-// others count together in the app "".
+// mostApps bounds the apps with series of their own: the apps whose runs ended first on the node.
+// Further apps are counted together in the app "".
 const mostApps = 100
 
 // apps counts the runs of each app.

@@ -35,7 +35,7 @@ type Metrics struct {
 // prefix begins the name of every metric.
 const prefix = "gocrontab_"
 
-// Changes has the names of the timed transitions. lock.Change uses the same names.
+// Changes has the names of the changes that are timed. lock.Change uses the same names.
 var Changes = []string{"claim", "start", "finish", "compensate"}
 
 // Upper bounds of the classic buckets, in seconds. Native histograms choose their own buckets.
@@ -154,15 +154,15 @@ func (m *Metrics) AuditLogFailed() { m.auditLogErrors.Inc() }
 // Limited counts a refusal because an app has reached a limit.
 func (m *Metrics) Limited(limit job.Limit) { m.limited[limit].Inc() }
 
-// Changed records the duration of a transition. It ignores names that are not in Changes.
+// Changed records the duration of a change. It ignores names that are not in Changes.
 func (m *Metrics) Changed(name string, took time.Duration) {
 	if h := m.changes[name]; h != nil {
 		h.Observe(took.Seconds())
 	}
 }
 
-// methods may be values of the label method. A client can send any word as a method, so all others
-// are counted as "other".
+// methods may be values of the label method. A client can send any word as a method, so all other
+// methods are counted as "other".
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
 
 // Answered counts a request. route is a pattern of the API's routes, or "" if no route matched.

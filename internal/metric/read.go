@@ -224,8 +224,8 @@ type Amounts struct {
 	Troubles map[job.AlertEvent]int // number of troubles, by the event that alerts about them
 }
 
-// cluster reads the cluster's amounts of work from MySQL: at most once every clusterEvery, whatever
-// the number of scrapers.
+// cluster reads the cluster's amounts of work from MySQL. It reads at most once every
+// clusterEvery, even with many scrapers.
 type cluster struct {
 	read func(context.Context) (Amounts, error)
 

@@ -54,7 +54,8 @@ func (db *DB) CreateSchema(ctx context.Context, name string) error {
 	return db.exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoted+" CHARACTER SET utf8mb4")
 }
 
-// openTCP lets root connect from 127.0.0.1, whatever name the server resolves this address to.
+// openTCP lets root connect from 127.0.0.1, even if the server resolves this address to another
+// name.
 func (db *DB) openTCP(ctx context.Context) error {
 	return db.exec(ctx,
 		"CREATE USER IF NOT EXISTS 'root'@'127.0.0.1'",

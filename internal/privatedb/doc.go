@@ -7,10 +7,10 @@
 //	parent ──pipe──▶ watcher (sh)     knows the process group to end when the pipe closes
 //	   └─────────▶ server (mariadbd)  leads that group
 //
-// The kernel closes the pipe however the parent ends (return, os.Exit, panic, kill -9), so the
+// The kernel closes the pipe at any end of the parent (return, os.Exit, panic, kill -9). So the
 // watcher needs no signal handler, no timer and no help from the parent. The parent-death signal
-// would be simpler, but it exists only on Linux. It also fires when the forking thread ends, and is
-// lost when the server changes its user.
+// would be simpler, but it exists only on Linux. It also fires when the forking thread ends, and
+// is lost when the server changes its user.
 //
 // The folder holds:
 //

@@ -82,8 +82,8 @@ func probe(path string) (Server, error) {
 	return Server{Path: path, Version: version, MariaDB: strings.Contains(version, "MariaDB")}, nil
 }
 
-// installer returns the script that makes a MariaDB data folder. base is "" unless the server was
-// unpacked from an archive: then the script is in scripts/ and needs the base folder.
+// installer returns the script that makes a MariaDB data folder. If the server was unpacked from
+// an archive, the script is in scripts/ and needs the base folder. Otherwise base is "".
 func (s Server) installer() (script, base string, err error) {
 	bin := filepath.Dir(s.Path)
 	root := filepath.Dir(bin)

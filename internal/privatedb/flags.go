@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// tuning returns the flags that already matter when the data folder is made. No flag may contain a
-// space, because MariaDB's script passes them on without quotes. If some versions of MariaDB or
-// MySQL do not know a flag, it has the prefix loose-, which turns the error into a warning.
+// tuning returns the flags that already matter when the data folder is made. MariaDB's script
+// passes flags on without quotes, so no flag may contain a space. A flag that some versions of
+// MariaDB or MySQL do not know has the prefix loose-, which turns the error into a warning.
 func (db *DB) tuning() []string {
 	// Each commit writes its redo log to the kernel. The server flushes it to the disk once a
 	// second. So commits survive kill -9 of the server.

@@ -37,8 +37,8 @@ func (db *DB) makeDir() (err error) {
 // has 104 bytes.
 const socketMax = 100
 
-// placeSocket chooses the path of the socket. The socket is in the data folder if this path is
-// short enough and fits into a DSN. Otherwise it gets a folder of its own with a short path.
+// placeSocket chooses the path of the socket. The socket is in the data folder if that path is
+// short enough and fits into a DSN. If not, the socket gets its own folder with a short path.
 func (db *DB) placeSocket() error {
 	db.socket = filepath.Join(db.data(), "sock")
 	if len(db.socket) <= socketMax && fitsDSN(db.socket) {
@@ -61,8 +61,8 @@ func (db *DB) placeSocket() error {
 		os.TempDir())
 }
 
-// fitsDSN reports whether a DSN can contain the path of a socket. A path with an @ does not fit: a
-// DSN parser takes everything before the last @ for user and password.
+// fitsDSN reports whether a DSN can contain the path of a socket. A path with an @ does not fit,
+// because a DSN parser takes everything before the last @ as user and password.
 func fitsDSN(path string) bool { return !strings.Contains(path, "@") }
 
 // removals returns the folders that are removed with the server.

@@ -59,8 +59,8 @@ func (db *DB) fill(ctx context.Context, fresh string) error {
 	return db.run(ctx, args)
 }
 
-// initArgs returns the command that fills an empty folder. root has no password: the mode of the
-// folder decides who can reach the socket.
+// initArgs returns the command that fills an empty folder. root has no password, because the mode
+// of the folder decides who can reach the socket.
 func (db *DB) initArgs(fresh string) ([]string, error) {
 	if !db.server.MariaDB {
 		args := append([]string{db.server.Path, "--no-defaults", "--initialize-insecure", "--datadir=" + fresh},
@@ -73,8 +73,8 @@ func (db *DB) initArgs(fresh string) ([]string, error) {
 		return nil, err
 	}
 
-	// Leave out asRoot: with its flag, the script would call a chown that fails if the path has
-	// spaces. Without the flag, the script runs as root too.
+	// Leave out asRoot. With its flag, the script would call a chown, which fails if the path has
+	// spaces. Without the flag, the script also runs as root.
 	args := []string{script, "--no-defaults", "--datadir=" + fresh, "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--skip-name-resolve",
 		"--force", // works even if "localhost" does not resolve, as in a container without /etc/hosts

@@ -22,8 +22,8 @@ const settle = 500 * time.Millisecond
 // ErrInUse is the error for a folder whose database another process runs.
 var ErrInUse = errors.New("is in use")
 
-// lockParent makes this process the only parent of the folder. The lock is the flock; the process
-// id in the file is only for error messages.
+// lockParent makes this process the only parent of the folder. The lock itself is the flock. The
+// process id in the file is only for error messages.
 func lockParent(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "parent.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -90,8 +90,8 @@ func evict(ctx context.Context, f *os.File, dir string) error {
 	return fmt.Errorf("%s is in use by a server of an earlier run; find it with lsof %s and end it", dir, f.Name())
 }
 
-// flock takes the lock of f, and tries for at most d. It returns unix.EWOULDBLOCK if another
-// process keeps the lock.
+// flock takes the lock of f, and tries for at most d. If another process keeps the lock, the error
+// is unix.EWOULDBLOCK.
 func flock(ctx context.Context, f *os.File, d time.Duration) error {
 	for end := time.Now().Add(d); ; {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -125,8 +125,8 @@ func readPID(dir string) int {
 	return pid
 }
 
-// ours reports whether the command line of process pid names the folder. Process ids are reused,
-// and the pid file may be older than the last boot.
+// ours reports whether the command line of process pid names the folder. The pid alone proves
+// nothing: ids are reused, and the pid file may be older than the last boot.
 func ours(pid int, dir string) bool {
 	if pid == 0 {
 		return false

@@ -13,13 +13,13 @@ import (
 // patience is the time for a server to shut down before it is killed.
 const patience = 20 * time.Second
 
-// poll is the pause between two checks of a process. A check costs one system call. Waiting for the
-// process instead would need a goroutine as long as the server lives, and the leak check of every
-// test would report it.
+// poll is the pause between two checks of a process. A check costs one system call. To wait for
+// the process instead, a goroutine would have to live as long as the server, and the leak check of
+// every test would report it.
 const poll = 5 * time.Millisecond
 
 // launcherScript waits for a line, and then becomes the program in its arguments. The parent sends
-// the line when the watcher knows the process id. If the parent dies before, the input ends and the
+// the line when the watcher knows the process id. If the parent dies first, the input ends and the
 // program never starts.
 const launcherScript = `read -r go && exec "$@" </dev/null`
 
@@ -51,7 +51,7 @@ func spawn(w *watcher, log, lock *os.File, env []string, args ...string) (*proce
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launcherScript, "sh"}, args...)...)
 	cmd.Dir, cmd.Env = "/", env
 
-	// Give the program plain files only. A pipe to one of our goroutines would break when we die.
+	// Give the program only plain files. A pipe to one of our goroutines would break when we die.
 	// If the server kept our stderr open, `go test` would wait for the server.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
 	cmd.ExtraFiles = []*os.File{lock}

@@ -24,8 +24,8 @@ type Options struct {
 	Env     []string // additional variables of the server, NAME=value; for tests, such as a library to preload
 	Seed    string   // data folder of a stopped server to copy; "": make a new one
 
-	// More is called before each start of the server, and returns more flags and variables. data is
-	// the data folder, which exists, and args is the command line so far. nil: add nothing.
+	// More is called before each start of the server, and returns more flags and variables; nil:
+	// add nothing. data is the data folder, which exists. args is the command line so far.
 	More func(data string, args []string) (flags, env []string, err error)
 }
 
@@ -101,12 +101,12 @@ func (db *DB) start(ctx context.Context) error {
 	return db.launch(ctx)
 }
 
-// Ports are below the ephemeral ranges of Linux and macOS, so that no outgoing connection takes a
-// port while its server restarts.
+// Ports are below the ephemeral ranges of Linux and macOS. So no outgoing connection takes a port
+// while its server restarts.
 const firstPort, lastPort = 13000, 31000
 
 // launch starts the server on the data folder and waits until it answers. Another process may take
-// a new port between our check and the server's bind, so launch tries several ports. A restart
+// a new port after our check, before the server binds it, so launch tries several ports. A restart
 // keeps the port, because clients know it.
 func (db *DB) launch(ctx context.Context) error {
 	if !db.options.TCP || db.port != 0 {
@@ -130,8 +130,8 @@ func (db *DB) launch(ctx context.Context) error {
 }
 
 func (db *DB) launchOnce(ctx context.Context) error {
-	// Remove leftovers of a killed server. MySQL does not start if any process has the id in the
-	// lock file.
+	// Remove leftovers of a killed server. Otherwise MySQL would not start if any process now has
+	// the id in the lock file.
 	for _, path := range []string{db.socket, db.socket + ".lock"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -182,8 +182,8 @@ func (db *DB) await(ctx context.Context, p *process) error {
 // spawn starts a program under the watcher, and writes its process id to a file for later starts.
 func (db *DB) spawn(args []string, more ...string) (*process, error) {
 	// Give each server its own TMPDIR. A starting server deletes all temporary tables in TMPDIR,
-	// even those of other living servers, and MariaDB 10.11 crashes when its table vanishes. A flag
-	// instead of the variable would fail with spaces in the path.
+	// even those of other living servers, and MariaDB 10.11 crashes when its table vanishes. The
+	// variable also works with spaces in the path; a flag would not.
 	env := append(append(append(os.Environ(), "TMPDIR="+db.temp()), db.options.Env...), more...)
 
 	p, err := spawn(db.watcher, db.log, db.child, env, args...)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Stop ends the server (TERM, after 20 s KILL; KILL at once if its data is temporary), releases the
-// folder, and removes it if it is temporary. Later calls do nothing.
+// Stop ends the server: TERM and after 20 s KILL, or KILL at once if its data is temporary. It
+// releases the folder, and removes a temporary folder. Later calls do nothing.
 func (db *DB) Stop() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -49,8 +49,8 @@ func (db *DB) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Kill ends the server like kill -9 and returns when it is gone. The folder stays locked. Restart
-// starts the server again.
+// Kill ends the server, like kill -9, and returns when the server is gone. The folder stays
+// locked. Restart starts the server again.
 func (db *DB) Kill() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()

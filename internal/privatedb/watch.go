@@ -11,9 +11,9 @@ import (
 
 // watcherScript reads process groups from its input. When the input ends, the script ends the last
 // group and removes the folders in its arguments. $1 is the first signal, and $2 the time until
-// KILL in tenths of a second. The script gives up if the group still exists 5 s after KILL: a
-// system where nothing reaps orphans keeps dead processes. dash, bash and busybox agree only on
-// this form of kill: busybox accepts no --, and dash no negative number after -s.
+// KILL in tenths of a second. The script gives up if the group still exists 5 s after KILL,
+// because dead processes remain on a system where nothing reaps orphans. dash, bash and busybox
+// agree only on this form of kill: busybox accepts no --, and dash no negative number after -s.
 const watcherScript = `
 trap '' HUP INT TERM
 group=0
@@ -74,13 +74,13 @@ func (w *watcher) announce(group int) error {
 	return nil
 }
 
-// close makes the watcher end the server and remove the folders, and waits for that.
+// close makes the watcher end the server and remove the folders. It waits until that is done.
 func (w *watcher) close() error {
 	return errors.Join(w.pipe.Close(), ignoreExit(w.cmd.Wait()))
 }
 
-// ignoreExit drops the error about an exit code. The watcher's exit code is only the one of its
-// last command, and a killed watcher does no harm.
+// ignoreExit drops the error about an exit code. The watcher's exit code is only that of its last
+// command, and a killed watcher does no harm.
 func ignoreExit(err error) error {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return nil

@@ -1,6 +1,6 @@
-// Package privilege keeps the rights of a node from the programs that it starts. A node that is not
-// root needs capabilities to run commands as another user. If a thread has ambient or inheritable
-// capabilities, the programs that it starts get them too.
+// Package privilege keeps the rights of a node from the programs that it starts. A node that is
+// not root needs capabilities to run commands as another user. If a thread has ambient or
+// inheritable capabilities, each program that it starts gets them, too.
 package privilege
 
 import (
@@ -21,9 +21,9 @@ func Has(capabilities uint32) bool {
 	return err == nil && sets[0].Effective&capabilities == capabilities
 }
 
-// Guarding returns the capabilities that the node passes to its guard, to kill commands of another
-// user. It returns nil if the node cannot pass them. It also returns nil for root, whose guard has
-// all capabilities anyway.
+// Guarding returns the capabilities that the node passes to its guard, which kills commands of
+// other users. It returns nil if the node cannot pass them. For root it also returns nil, because
+// root's guard has all capabilities anyway.
 func Guarding() []uintptr {
 	if os.Geteuid() == 0 || !Has(1<<unix.CAP_KILL) {
 		return nil
@@ -31,8 +31,8 @@ func Guarding() []uintptr {
 	return []uintptr{unix.CAP_KILL}
 }
 
-// Start calls start, which starts a program, on a thread without ambient and inheritable
-// capabilities. The thread never gets them back, because no other code of this process needs them.
+// Start calls start on a thread without ambient and inheritable capabilities, to start a program.
+// The thread never gets these capabilities back, because no other code of this process needs them.
 func Start(start func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -40,9 +40,9 @@ func Start(start func()) {
 	start()
 }
 
-// StartConfined is Start on a thread with no_new_privs: setuid and setgid bits and capabilities of
-// files do not raise the rights of the program or its children. A thread cannot lose the flag, so
-// the thread ends afterwards.
+// StartConfined is Start on a thread with no_new_privs. With this flag, setuid and setgid bits and
+// capabilities of files do not raise the rights of the program or its children. A thread cannot
+// lose the flag, so the thread ends afterwards.
 func StartConfined(start func()) {
 	done := make(chan struct{})
 	go func() {

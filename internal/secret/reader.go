@@ -12,17 +12,18 @@ import (
 	"go-crontab/sql"
 )
 
-// MaxAge is how long a node uses the result of reading a secret, also if the secret does not exist.
+// MaxAge is how long a node uses the result of a read, even the result that a secret does not
+// exist.
 const MaxAge = 2 * time.Second
 
-// readMost bounds one read of the database. A run usually waits for less time than that; then the
-// result serves the next runs.
+// readMost bounds one read of the database. Usually a run stops waiting earlier. Then the result
+// serves the next runs.
 const readMost = 5 * time.Second
 
 // Reader reads the values of secrets for runs. It is safe for concurrent use.
 //
-// It uses one connection, whatever the number of callers. While a read is in progress, further
-// callers wait for it if it covers their secrets. Otherwise they share the next read.
+// It uses one connection for any number of callers. If the read in progress covers a caller's
+// secrets, the caller waits for it. If not, the caller shares the next read.
 type Reader struct {
 	db   *sql.DB
 	keys *Ring
@@ -30,7 +31,7 @@ type Reader struct {
 	mu      sync.Mutex
 	known   map[job.AppSecret]known
 	current *look // the read in progress; nil: none
-	next    *look // the read after that; nil: no caller needs one
+	next    *look // the read after current; nil: no caller needs one
 }
 
 // NewReader returns a reader. Without keys it opens no secret.
@@ -59,9 +60,9 @@ func (a *Away) Error() string   { return "cannot read secrets: " + a.Err.Error()
 func (a *Away) Unwrap() error   { return a.Err }
 func (a *Away) Temporary() bool { return true }
 
-// Values returns the values of the named secrets that an app's jobs may use. A secret of the app
-// takes precedence over a secret that belongs to no app. A name without a secret has no value in
-// the result. The errors are Away, ErrNoKey, and errors of rows that do not open.
+// Values returns the values of the named secrets that an app's jobs may use. If both the app and
+// no app have a secret of a name, the app's secret is used. If a name has no secret, the result
+// has no value for it. The errors are Away, ErrNoKey, and errors of rows that do not open.
 func (r *Reader) Values(ctx context.Context, app string, names []job.Secret) (map[job.Secret]string, error) {
 	rows, err := r.rows(ctx, wanted(app, names), time.Now())
 	if err != nil {
@@ -96,7 +97,7 @@ func wanted(app string, names []job.Secret) []job.AppSecret {
 }
 
 // rows returns the rows that exist, in the order of names. now is when the caller asked. At that
-// time no returned row was older than MaxAge.
+// instant, no returned row was older than MaxAge.
 func (r *Reader) rows(ctx context.Context, names []job.AppSecret, now time.Time) ([]*Row, error) {
 	r.mu.Lock()
 	found, unknown := r.recall(names, now)
@@ -136,8 +137,8 @@ func inOrder(found map[job.AppSecret]*Row, names []job.AppSecret) []*Row {
 	return out
 }
 
-// join needs mu. It returns a read that covers names for a caller at now: the read in progress if
-// it began recently enough, however long it will take, and otherwise the next read.
+// join needs mu. It returns a read that covers names for a caller at now. That is the read in
+// progress if it began recently enough, even if it takes long. Otherwise it is the next read.
 func (r *Reader) join(names []job.AppSecret, now time.Time) *look {
 	if l := r.current; l != nil && now.Sub(l.began) <= MaxAge && l.has(names) {
 		return l
@@ -174,8 +175,8 @@ func (r *Reader) begin(now time.Time) {
 	}
 }
 
-// read does one read of the database. It does not depend on the contexts of its callers, so a
-// caller that gives up does not fail the others.
+// read does one read of the database. It does not use the contexts of its callers, so a caller
+// that gives up does not disturb the others.
 func (r *Reader) read(l *look) {
 	ctx, cancel := context.WithTimeout(context.Background(), readMost)
 	defer cancel()

@@ -134,7 +134,8 @@ func (r *Ring) key(id string) *key {
 // String lists the ids of the keys.
 func (r *Ring) String() string { return "keys " + strings.Join(r.IDs(), ", ") }
 
-// Seal seals a text that is not a job's secret with the first key. Open needs the same about.
+// Seal seals a text with the first key. It is for texts that are not secrets of jobs. Open needs
+// the same about.
 func (r *Ring) Seal(about string, text []byte) (id string, sealed []byte, err error) {
 	if r == nil {
 		return "", nil, ErrNoKey
@@ -161,8 +162,8 @@ func (r *Ring) Open(about, id string, sealed []byte) ([]byte, error) {
 	return text, nil
 }
 
-// other returns the authenticated data of a text that is not a job's secret. The function about
-// never returns the same data.
+// other returns the authenticated data of a text that is not a job's secret. These data never
+// equal a result of the function about.
 func other(about string) []byte { return []byte("go-crontab other\x00" + about) }
 
 // about returns the authenticated data of a secret. Names and apps cannot contain a NUL byte.

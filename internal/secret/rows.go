@@ -72,7 +72,7 @@ func readSealed(r sql.Reader, apps []string, names []job.Secret) ([]Row, error) 
 	return sql.Select(r, "read secrets", scanSealed, "SELECT "+sealedColumns+" FROM secret WHERE "+cond, args...)
 }
 
-// lock locks and returns a secret, or sql.ErrNotFound.
+// lock locks and returns a secret. If there is none, the error is sql.ErrNotFound.
 func lock(tx *sql.Tx, s job.AppSecret) (Row, error) {
 	return sql.First(sql.Select(tx, "lock secret", scanSealed,
 		"SELECT "+sealedColumns+" FROM secret WHERE name = ? AND app = ? FOR UPDATE", s.Name, s.App))
@@ -112,10 +112,10 @@ func remove(tx *sql.Tx, id int64) error {
 	return err
 }
 
-// users lists up to limit living jobs that use a secret. A job uses its app's own secret, or else
-// the secret of that name that belongs to no app. The caller has locked the secret's row, so no job
-// can begin to use it. Jobs that name an app's own secret keep it from being deleted, even if a
-// secret of that name belongs to no app.
+// users lists up to limit living jobs that use a secret. A job uses its app's own secret. If the
+// app has none of that name, the job uses the secret that belongs to no app. The caller has locked
+// the secret's row, so no job can begin to use it. While jobs name an app's own secret, it cannot
+// be deleted, even if another secret of that name belongs to no app.
 func users(tx *sql.Tx, s job.AppSecret, limit int) ([]job.Name, error) {
 	cond, args := "a.name = ?", []any{trip.RefSecret, s.Name, s.App, limit}
 	if s.App == "" {

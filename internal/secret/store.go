@@ -29,9 +29,9 @@ type New struct {
 	Value string
 }
 
-// Put sets the value of a secret and reports whether the secret is new. On all nodes, runs that
-// begin later than [MaxAge] after the answer use the new value. ErrNoKey means that this node
-// cannot seal.
+// Put sets the value of a secret, and reports whether the secret is new. Runs that begin later
+// than [MaxAge] after the answer use the new value, on all nodes. The error ErrNoKey means that
+// this node cannot seal.
 func (s *Store) Put(ctx context.Context, n New) (isNew bool, err error) {
 	if err := job.CheckSecret(n.Name, n.App, n.Value); err != nil {
 		return false, err
@@ -85,8 +85,8 @@ func (s *Store) put(ctx context.Context, n New) (isNew bool, err error) {
 // someUsers is the most jobs that InUse lists.
 const someUsers = 5
 
-// Delete deletes a secret that is not in use. The error is *job.InUse with the users, or
-// sql.ErrNotFound.
+// Delete deletes a secret that is not in use. If it is in use, the error is *job.InUse with the
+// users. If there is no such secret, the error is sql.ErrNotFound.
 func (s *Store) Delete(ctx context.Context, which job.AppSecret) error {
 	return s.DB.RecordAt(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {
 		row, err := lock(tx, which)
@@ -147,8 +147,9 @@ type Failed struct {
 // rotateAtOnce is the most secrets that one transaction seals.
 const rotateAtOnce = 20
 
-// Rotate seals every secret with the first key, unless this key has sealed it already. The values
-// do not change. If we die in between, some secrets are done, and a second call does the others.
+// Rotate seals every secret with the first key, except those that this key has already sealed. The
+// values do not change. If we die in between, some secrets are done, and a second call does the
+// others.
 func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 	if s.Keys == nil {
 		return Rotated{}, ErrNoKey
@@ -204,7 +205,7 @@ func (s *Store) Rotate(ctx context.Context) (Rotated, error) {
 	}
 }
 
-// line returns the audit line of a change of a secret. It never has the value.
+// line returns the audit line of a change of a secret. The line never has the value.
 func line(action job.Action, s *Row) *job.Entry {
 	return &job.Entry{Action: action, Kind: job.KindSecret, Ref: s.ID, App: s.App, Name: string(s.Name)}
 }

@@ -15,8 +15,8 @@ import (
 // Media is the media type of a stream.
 const Media = "text/event-stream"
 
-// Request builds a request for a stream that starts after the message with the id last, or at the
-// beginning if last is empty.
+// Request builds a request for a stream. The stream starts after the message with the id last, or
+// at the beginning if last is empty.
 func Request(ctx context.Context, target, last, token string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -44,8 +44,8 @@ type Message struct {
 // maxLine bounds a line of a stream, in bytes.
 const maxLine = 16 << 20
 
-// Read passes each message of a stream to on, and calls heard for each line, including keep-alive
-// comments. It returns io.EOF at the end of the stream, an error of on, or a read error.
+// Read passes each message of a stream to on. It calls heard for each line, including keep-alive
+// comments. It returns an error of on, a read error, or io.EOF at the end of the stream.
 func Read(r io.Reader, heard func(), on func(Message) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -84,7 +84,7 @@ func Read(r io.Reader, heard func(), on func(Message) error) error {
 	return io.EOF
 }
 
-// ErrNoStream means that the response is not a stream, because the server is older than this API.
+// ErrNoStream means that the response is not a stream: the server is too old for this API.
 var ErrNoStream = errors.New("the response is not an event stream")
 
 // errQuiet means that a connection was silent for too long and was closed.
@@ -92,8 +92,8 @@ var errQuiet = errors.New("the stream was silent for too long")
 
 // Follower reads a stream to its end, over several connections if necessary.
 type Follower struct {
-	// Open requests the stream after the message with the id last; empty: from the beginning. It
-	// returns an error for a status other than success.
+	// Open requests the stream after the message with the id last; empty: from the beginning. If
+	// the status is not a success, it returns an error.
 	Open func(ctx context.Context, last string) (*http.Response, error)
 	// Passes reports whether an error of Open may be temporary.
 	Passes func(error) bool

@@ -1,4 +1,4 @@
-// Package success finds the last success of a job, which its next run is told.
+// Package success finds the last success of a job. The job's next run gets it.
 package success
 
 import (
@@ -14,9 +14,10 @@ import (
 
 // Finder finds the last successes of jobs before the due times of runs. It is safe for concurrent use.
 //
-// Nearly always the previous run of a job succeeded: then one statement answers for all runs of a start. Otherwise the
-// finder walks back through the runs of the job. It remembers a long stretch without a success, so that it walks through
-// it once: afterwards it reads only what was added to the stretch, and requested runs in it.
+// Nearly always the previous run of a job succeeded. Then one statement answers for all runs of a
+// start. If it did not, the finder walks back through the runs of the job. It remembers a long
+// stretch without a success, so it walks through the stretch only once. Afterwards it reads only
+// what was added to the stretch, and requested runs in the stretch.
 type Finder struct {
 	db   *sql.DB
 	asks chan struct{} // a semaphore: statements at once
@@ -25,11 +26,12 @@ type Finder struct {
 	known map[int64]stretch // by job: long stretches only
 }
 
-// stretch is a range of due times (low, upto] of a job. No run of its schedule in it succeeded, nor will one: they have
-// all ended, and no more are made. Requested runs may still be added and succeed.
+// stretch is a range of due times (low, upto] of a job. No run of the job's schedule in this range
+// has succeeded, nor will one: all these runs have ended, and no more are made. Requested runs may
+// still be added and succeed.
 type stretch struct {
 	low, upto job.Micros
-	done      bool  // low is the last success, or zero because there is none; otherwise the walk did not get further
+	done      bool  // low is the last success, or zero if there is none; false: the walk got no further than low
 	runs      int64 // in it
 }
 
@@ -38,7 +40,7 @@ const (
 	asksAtOnce  = 2       // few of the connections that move runs
 	firstRuns   = 100     // runs that the first step of a walk reads
 	moreRuns    = 5000    // runs that each further step reads
-	requestMost = 1000000 // about this many latest runs of a stretch are searched for requested ones
+	requestMost = 1000000 // about this many of the latest runs of a stretch are searched for requested runs
 	mostKnown   = 10000   // stretches that are remembered
 )
 
@@ -47,9 +49,10 @@ func NewFinder(db *sql.DB) *Finder {
 	return &Finder{db: db, asks: make(chan struct{}, asksAtOnce), known: map[int64]stretch{}}
 }
 
-// LastSuccess finds for each run the latest earlier due time of its job with a succeeded run; zero: there is no record
-// of one. It calls found, from any goroutine, for each run that it has an answer for. With an error the others have
-// none, because MySQL could not be asked in time.
+// LastSuccess finds, for each run, the latest earlier due time of its job with a succeeded run;
+// zero: there is no record of such a run. It calls found, from any goroutine, for each run that it
+// has an answer for. After an error, MySQL could not be asked in time, and the other runs have no
+// answer.
 func (f *Finder) LastSuccess(ctx context.Context, runs []job.Started, found func(i int, due job.Micros)) error {
 	others, err := f.previous(ctx, runs, found)
 	if err != nil {
@@ -70,7 +73,7 @@ func (f *Finder) LastSuccess(ctx context.Context, runs []job.Started, found func
 	return errors.Join(errs...)
 }
 
-// each runs a statement when it is its turn.
+// each runs a statement when its turn comes.
 func (f *Finder) each(ctx context.Context, what string, scan func(*sql.Rows) error, query string, args ...any) error {
 	select {
 	case f.asks <- struct{}{}:
@@ -81,7 +84,8 @@ func (f *Finder) each(ctx context.Context, what string, scan func(*sql.Rows) err
 	return sql.Each(f.db.Reader(ctx), what, scan, query, args...)
 }
 
-// previous answers for runs whose previous run succeeded, or that have none. It returns the indexes of the others.
+// previous answers for each run whose job's previous run succeeded or does not exist. It returns
+// the indexes of the other runs.
 func (f *Finder) previous(ctx context.Context, runs []job.Started, found func(int, job.Micros)) (others []int, err error) {
 	for from := 0; from < len(runs); from += askedAtOnce {
 		some := runs[from:min(len(runs), from+askedAtOnce)]
@@ -100,9 +104,9 @@ func (f *Finder) previous(ctx context.Context, runs []job.Started, found func(in
 	return others, nil
 }
 
-// previousOf returns the due time of the previous run of each run's job if that succeeded, -1 if it did not, and zero if
-// there is none. Each run has a part of its own in the statement: where due times come from another table, servers read
-// all later runs of a job.
+// previousOf looks at the previous run of each run's job. It returns that run's due time if it
+// succeeded, -1 if it did not, and zero if there is no such run. Each run has its own part in the
+// statement. With due times from another table, servers would read all later runs of a job.
 func (f *Finder) previousOf(ctx context.Context, runs []job.Started) ([]job.Micros, error) {
 	const part = `(
 		SELECT %d, IF(outcome = 'succeeded', due, -1)
@@ -148,7 +152,8 @@ func (f *Finder) search(ctx context.Context, s *job.Started) (job.Micros, error)
 		return due, err
 	}
 
-	// Nothing succeeded since the stretch: go on below it, and look for requested runs in it.
+	// The runs below the stretch are not read yet: go on there, and look for requested runs in the
+	// stretch.
 	due = was.low
 	if !was.done {
 		w.at = was.low
@@ -162,8 +167,9 @@ func (f *Finder) search(ctx context.Context, s *job.Started) (job.Micros, error)
 	return max(due, requested), err
 }
 
-// remember keeps what a walk has found out about a job. Only runs of the schedule come in the order of their due times:
-// before one starts, all earlier ones have been made.
+// remember keeps the findings of a walk about a job. It does so only for runs of the schedule,
+// because these come in the order of their due times: before one starts, all earlier ones have
+// been made.
 func (f *Finder) remember(s *job.Started, was stretch, w *walk, due job.Micros, done bool) {
 	now := stretch{low: due, upto: max(was.upto, min(w.newest, w.open-1)), done: done, runs: was.runs + w.runs}
 	if !done {
@@ -176,7 +182,7 @@ func (f *Finder) remember(s *job.Started, was stretch, w *walk, due job.Micros, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, is := f.known[s.JobID]; !is && len(f.known) >= mostKnown {
-		for id := range f.known { // any: it is found again when it is needed
+		for id := range f.known { // any stretch: a later walk finds it again when it is needed
 			delete(f.known, id)
 			break
 		}
@@ -184,8 +190,8 @@ func (f *Finder) remember(s *job.Started, was stretch, w *walk, due job.Micros, 
 	f.known[s.JobID] = now
 }
 
-// requested finds the last success of a requested run in a stretch, before the due time of a run. It reads the entries
-// of an index, and only those of requested runs lead to a row.
+// requested finds the last success of a requested run in a stretch, before the due time of a run.
+// It reads the entries of an index. Only entries of requested runs lead to a row.
 func (f *Finder) requested(ctx context.Context, s *job.Started, in stretch) (due job.Micros, err error) {
 	const query = `
 		SELECT COALESCE(MAX(due), 0)
@@ -213,8 +219,8 @@ type walk struct {
 	runs   int64      // read
 }
 
-// down reads the runs that are due between two instants, the latest first, until one has succeeded, and returns its due
-// time; zero: none has.
+// down reads the runs that are due between two instants, the latest first, until it finds a
+// success. It returns the due time of that run; zero: no run has succeeded.
 func (w *walk) down(ctx context.Context, before, after job.Micros) (job.Micros, error) {
 	const query = `
 		SELECT COUNT(*), COALESCE(MIN(due), 0),

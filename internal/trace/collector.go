@@ -20,7 +20,7 @@ import (
 )
 
 // collector sends spans to an OpenTelemetry collector, over OTLP with HTTP and protocol buffers.
-// The library's own client would link gRPC, which is a fifth of the program's packages.
+// The library's own client would link gRPC, and so add a fifth of the program's packages.
 type collector struct {
 	settings
 	http  *http.Client
@@ -92,7 +92,7 @@ func (c *collector) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// post sends a body once. If it fails, again reports whether a later attempt may succeed, and after
+// post sends a body once. If that fails, again reports whether a later attempt may succeed. after
 // is the pause that the collector asks for.
 func (c *collector) post(ctx context.Context, body []byte) (again bool, after time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address.String(), bytes.NewReader(body))
@@ -144,8 +144,8 @@ func retryAfter(text string) time.Duration {
 }
 
 // rejection returns an error if the collector rejected some of the spans. The answer is an
-// ExportTraceServiceResponse. It is decoded by field numbers, because the package of this type
-// links gRPC: partial_success is field 1, and has rejected_spans as field 1 and error_message as
+// ExportTraceServiceResponse. The package of this type links gRPC, so the answer is decoded by
+// field numbers. partial_success is field 1. In it, rejected_spans is field 1 and error_message is
 // field 2.
 func rejection(answer []byte) error {
 	partial, _ := field(answer, 1)

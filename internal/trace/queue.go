@@ -11,9 +11,9 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// queue holds the ended spans that are not being sent yet. The library's own queue silently drops
-// spans when it is full. This queue has the same limit, fills up first, and counts the spans that
-// it drops.
+// queue holds the ended spans that are not being sent yet. When the library's own queue is full,
+// it drops spans silently. This queue has the same limit but fills up first, and it counts the
+// spans that it drops.
 type queue struct {
 	sdk.SpanProcessor // sends the spans, in batches
 	most              int64

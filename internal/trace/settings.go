@@ -22,8 +22,8 @@ type settings struct {
 	tls     *tls.Config   // nil: the default
 }
 
-// lookup returns the value of a setting, and the name of its variable. The variable for traces has
-// priority over the variable for all signals.
+// lookup returns the value of a setting, and the name of its variable. The variable for traces
+// comes before the variable for all signals.
 func lookup(setting string) (value, variable string) {
 	for _, variable := range []string{"OTEL_EXPORTER_OTLP_TRACES_" + setting, "OTEL_EXPORTER_OTLP_" + setting} {
 		if v := strings.TrimSpace(os.Getenv(variable)); v != "" {
@@ -33,7 +33,7 @@ func lookup(setting string) (value, variable string) {
 	return "", ""
 }
 
-// readSettings reads the environment. Errors quote no value that may hold a password.
+// readSettings reads the environment. Its errors do not quote values that may hold a password.
 func readSettings() (s settings, err error) {
 	for _, read := range []func() error{s.readAddress, s.readHeaders, s.readTLS} {
 		if err := read(); err != nil {

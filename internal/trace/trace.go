@@ -55,8 +55,8 @@ func Wanted() bool {
 		exporter != ""
 }
 
-// New returns a tracer configured by the environment, or nil if the environment asks for none.
-// Errors of sending go to log, at most once a minute.
+// New returns a tracer configured by the environment. If the environment asks for no traces, New
+// returns nil. Errors of sending go to log, at most once a minute.
 func New(ctx context.Context, node, version string, log *slog.Logger) (*Tracer, error) {
 	if !Wanted() {
 		return nil, nil
@@ -191,12 +191,12 @@ func (t *Tracer) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// methods may be names of spans. A client can send any word as a method, so all others are named
-// _OTHER, as in OpenTelemetry.
+// methods may be names of spans. A client can send any word as a method, so other methods get the
+// name _OTHER, as in OpenTelemetry.
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
 
-// hasCredential reports whether a request carries a token or a login, valid or not. The parent of a
-// span decides whether the span is kept, so strangers must not choose it.
+// hasCredential reports whether a request carries a token or a login, valid or not. The parent of
+// a span decides whether the span is kept. So strangers must not choose the parent.
 func hasCredential(r *http.Request) bool {
 	return r.Header.Get("Authorization") != "" || slices.ContainsFunc(r.Cookies(), func(c *http.Cookie) bool {
 		return strings.HasPrefix(strings.TrimPrefix(c.Name, "__Host-"), "gocrontab-")

@@ -1,7 +1,7 @@
 // Package trail follows tables whose ids are assigned before their transactions commit. A reader
 // that simply continues after the highest id would skip the rows that commit later. A trail
-// remembers the ids that it has not seen, and looks for each until no transaction can still commit
-// it.
+// remembers the ids that it has not seen. It looks for each of them until no transaction can still
+// commit that id.
 package trail
 
 import (
@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// leastPatience is the least time for which a missing id is looked for, in microseconds.
+	// leastPatience is how long a missing id is looked for at least, in microseconds.
 	leastPatience = 30_000_000
-	// fewLooks is how often a missing id is looked for at least, in case the clock jumps.
+	// fewLooks is the least number of looks for a missing id, in case the clock jumps.
 	fewLooks = 5
 
 	// manyMissing bounds the number of missing ids, and manyGaps the number of gaps. Beyond these
@@ -34,8 +34,9 @@ type Trail struct {
 	High int64 `json:"high"`
 	Gaps []Gap `json:"gaps,omitempty"` // in order
 
-	// Patience replaces leastPatience if it is longer. Callers set it to sql.DB.LongestTransaction:
-	// a transaction that has assigned an id cannot commit later than that. It is not stored.
+	// Patience replaces leastPatience if it is longer. Callers set it to
+	// sql.DB.LongestTransaction, because a transaction that has assigned an id cannot commit later
+	// than that. Patience is not stored.
 	Patience time.Duration `json:"-"`
 }
 
@@ -47,7 +48,7 @@ type Gap struct {
 	Looks int        `json:"looks"` // how often its ids were looked for
 }
 
-// Clone returns an independent copy, to which a caller can return after an error.
+// Clone returns an independent copy. A caller can return to the copy after an error.
 func (t Trail) Clone() Trail { return Trail{t.High, slices.Clone(t.Gaps), t.Patience} }
 
 // Pass records ids above High, in ascending order. The ids between them are now missing.
@@ -100,8 +101,8 @@ func (t *Trail) spans() [][]sql.Span {
 }
 
 // tire is called after each look for all missing ids. It forgets old gaps that no transaction can
-// still fill, and the oldest gaps beyond the limits. It returns the number of ids given up because
-// of the limits. Each of these ids may be a row that is never read.
+// still fill. It also gives up the oldest gaps beyond the limits, and returns the number of their
+// ids. Each of these ids may be a row that is never read.
 func (t *Trail) tire(now job.Micros) (lost int64) {
 	missing, patience := int64(0), max(leastPatience, job.Micros(t.Patience.Microseconds()))
 	t.Gaps = slices.DeleteFunc(t.Gaps, func(g Gap) bool { return now-g.Since >= patience && g.Looks >= fewLooks })
@@ -124,8 +125,8 @@ func (t *Trail) tire(now job.Micros) (lost int64) {
 // their ids.
 //
 // Follow returns the late rows followed by the new rows, the number of new rows, and the number of
-// ids given up. After an error, the trail may include rows that were not returned. So continue with
-// a clone from before the call.
+// ids given up. After an error, the trail may include rows that were not returned. So make a clone
+// before the call, and continue with the clone after an error.
 func Follow[T any](
 	t *Trail, now job.Micros, id func(*T) int64,
 	in func([]sql.Span) ([]T, error), after func(int64) ([]T, error),

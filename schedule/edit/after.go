@@ -12,19 +12,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// chains are the jobs that the jobs of a batch follow. Changes of what follows what exclude each other
-// by a row of table locks, so no two of them make a cycle.
+// chains are the jobs that the jobs of a batch follow. All changes of chains lock the same row of
+// table `locks`, one after the other. So no two changes together can make a cycle.
 type chains struct {
 	upstreams map[job.Name]int64 // existing jobs that changed definitions name
 	problems  map[*job.Spec]job.Problems
 }
 
-// links reports whether the change may link its job to other jobs than before.
+// links reports whether the change may make its job follow other jobs than before.
 func (v *view) links() bool {
 	return v.names() && v.def.After != nil && (v.was == nil || !slices.Equal(v.was.Upstreams(), v.def.Upstreams()))
 }
 
-// unlinks reports whether jobs may follow a job that is not there any more after the change.
+// unlinks reports whether the change may take away a job that other jobs follow.
 func (v *view) unlinks() bool {
 	switch {
 	case v.seen == nil || v.problem != nil:
@@ -35,7 +35,7 @@ func (v *view) unlinks() bool {
 	return v.names() && (v.def.App != v.seen.App || v.def.Name != v.seen.Name)
 }
 
-// link finds the jobs that the changed definitions of a batch name, and what is wrong with them.
+// link finds the jobs that the changed definitions of a batch follow, and the problems with them.
 func link(tx *sql.Tx, views []*view) (*chains, error) {
 	var changed []*job.Spec
 	defs, gone := map[job.Name]*job.Spec{}, map[job.Name]bool{}
@@ -60,8 +60,8 @@ func link(tx *sql.Tx, views []*view) (*chains, error) {
 	return checkChains(tx, changed, defs, gone)
 }
 
-// checkChains finds the jobs that changed definitions name. defs has all new definitions of a batch,
-// and gone the names that the batch removes.
+// checkChains finds the jobs that changed definitions follow. defs has all new definitions of a
+// batch. gone has the names that the batch removes.
 func checkChains(
 	r sql.Reader, changed []*job.Spec, defs map[job.Name]*job.Spec, gone map[job.Name]bool,
 ) (*chains, error) {
@@ -178,10 +178,11 @@ func cycle(r sql.Reader, spec *job.Spec, defs map[job.Name]*job.Spec) (string, e
 	return "", nil
 }
 
-// ids lists the jobs that the batch newly links to, beside the changed jobs.
+// ids lists the jobs that the changed jobs newly follow.
 func (c *chains) ids() []int64 { return slices.Sorted(maps.Values(c.upstreams)) }
 
-// moved reports whether a job that the batch links to is locked elsewhere, or has another name by now.
+// moved reports whether another transaction has locked, renamed or deleted a job that the batch
+// links to.
 func (c *chains) moved(locked map[int64]*trip.JobRow) bool {
 	for n, id := range c.upstreams {
 		if j := locked[id]; j == nil || j.Deleted || j.Name != n.Name {
@@ -192,7 +193,7 @@ func (c *chains) moved(locked map[int64]*trip.JobRow) bool {
 }
 
 // keepFollowed refuses to delete or rename jobs that others follow. The transaction has locked the
-// jobs, so nobody begins to follow them.
+// jobs, so no other job can begin to follow them.
 func keepFollowed(tx *sql.Tx, verdicts []verdict) error {
 	var ids []int64
 	became := map[int64]*verdict{}
@@ -231,8 +232,8 @@ func keepFollowed(tx *sql.Tx, verdicts []verdict) error {
 	return nil
 }
 
-// writeChains marks the jobs that are followed from now on, and the executing runs of jobs that have a
-// delay from now on. It removes the arrivals that nobody waits for any more.
+// writeChains marks the jobs that other jobs follow from now on. It also marks the executing runs
+// of jobs that have a delay from now on. It removes arrivals that no job waits for any more.
 func writeChains(tx *sql.Tx, verdicts []verdict, c *chains) error {
 	follow, created := slices.Clone(c.ids()), map[string][]int64{}
 	var delayed []int64
@@ -266,7 +267,8 @@ func writeChains(tx *sql.Tx, verdicts []verdict, c *chains) error {
 		}
 	}
 
-	// A new job may have followers from before: those of a deleted job of its name, or of this batch.
+	// A new job may already have followers: those of a deleted job with the same name, or jobs of
+	// this batch.
 	named, err := trip.NamedUpstreams(tx, slices.Sorted(maps.Keys(created)))
 	if err != nil {
 		return err

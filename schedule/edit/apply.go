@@ -12,12 +12,12 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Apply makes the cluster match a set of files, completely or not at all, in one transaction. It
-// writes only differences, so the same Apply again changes nothing.
+// Apply makes the cluster match a set of files in one transaction, completely or not at all. It
+// writes only differences, so a repeated Apply changes nothing.
 //
 // Apply first looks without locks: it reads the current state, lists the changes, and validates
-// them. A dry run ends here. Then Apply makes the changes like any others. If something has changed
-// since the look, it looks again.
+// them. A dry run ends here. Then Apply makes the changes in the same steps as other requests. If
+// something has changed since the look, it looks again.
 //
 // The files may come from a folder that nodes follow. If these files are applied already, Apply
 // does nothing. If they are an earlier state of the folder, the error is job.ErrBehind.
@@ -121,9 +121,9 @@ func (a *applying) learn(done []Done) {
 	}
 }
 
-// passedUnchanged waits until the jobs and pauses that were already as wanted are so on all nodes.
-// An earlier request may have just changed them, and a repeated request must not return before the
-// original one.
+// passedUnchanged waits until no node can act on an older state of the jobs and pauses that this
+// request left unchanged. An earlier request may have only just changed them, and a repeated
+// request must not return before the original one.
 func (a *applying) passedUnchanged(ctx context.Context) error {
 	var running []int64
 	for i := range a.jobs {

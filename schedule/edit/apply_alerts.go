@@ -44,8 +44,8 @@ func tellAlerts(list []appliedAlert) (out []job.AppliedObject) {
 	return out
 }
 
-// lookAtAlerts compares alert channels and alert rules with the current state, and checks that
-// everything they name exists.
+// lookAtAlerts compares alert channels and alert rules with the current state. It also checks that
+// everything exists that channels and rules name.
 func (a *applying) lookAtAlerts(ctx context.Context) error {
 	if len(a.want.Channels)+len(a.want.Rules) == 0 {
 		return nil
@@ -160,8 +160,8 @@ func (a *applying) checkAlerts(channels map[string]alert.Definition, secrets map
 	return p
 }
 
-// writeAlerts writes the channels and rules that differ. Only retention rules and the audit are
-// locked after them.
+// writeAlerts writes the channels and rules that differ. In the lock order, only retention rules
+// and the audit come after them.
 func (a *applying) writeAlerts(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	if len(a.channels)+len(a.rules) == 0 {
 		return nil, nil
@@ -234,7 +234,7 @@ func (a *applying) writeAlertsOf(
 	return lines, err
 }
 
-// writeAlert updates the row of a channel or a rule. It inserts a new row if row is zero.
+// writeAlert updates the row of a channel or a rule. If row is zero, it inserts a new row.
 func (a *applying) writeAlert(
 	tx *sql.Tx, b batch, t alert.Table, row alert.Definition, o *appliedAlert,
 ) (*job.Entry, error) {

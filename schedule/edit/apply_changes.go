@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// plan lists the changes of jobs: one for each job that differs from the files or is to be pruned,
-// and one for each other job that names a changing calendar.
+// plan lists the changes of jobs: one for each job that differs from the files or must be pruned.
+// Other jobs get a change if they name a calendar that changes.
 func (a *applying) plan(ctx context.Context) error {
 	changed := map[string]bool{}
 	for _, c := range a.changedCalendars() {

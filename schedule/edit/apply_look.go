@@ -85,7 +85,7 @@ func (a *applying) lookAtJobs(ctx context.Context) error {
 	return nil
 }
 
-// lookAtChains checks which jobs the jobs follow. The transaction checks it again.
+// lookAtChains checks the jobs that the wanted jobs follow. The transaction checks them again.
 func (a *applying) lookAtChains(ctx context.Context, p *job.Problems) error {
 	var changed []*job.Spec
 	index, defs := map[*job.Spec]int{}, map[job.Name]*job.Spec{}
@@ -120,8 +120,8 @@ func (a *applying) names() []job.Name {
 	return names
 }
 
-// lookForSecrets returns the secrets that jobs name and that exist. They are checked again when the
-// jobs are written.
+// lookForSecrets returns the existing secrets among those that the jobs name. The secrets are
+// checked again when the jobs are written.
 func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, error) {
 	var uses []job.SecretUse
 	var apps []string
@@ -133,7 +133,7 @@ func (a *applying) lookForSecrets(ctx context.Context) (map[job.AppSecret]bool, 
 	return trip.SecretsThere(a.DB.Reader(ctx), slices.Compact(apps), job.SecretNames(uses))
 }
 
-// adds returns the change in the number of jobs of each app.
+// adds returns the number of jobs that each app gains or loses.
 func (a *applying) adds() map[string]int64 {
 	adds := map[string]int64{}
 	for i := range a.jobs {
@@ -173,7 +173,7 @@ func (a *applying) lookAtLimits(ctx context.Context) error {
 	return nil
 }
 
-// conflict explains why a job is not at the wanted version; nil if it is.
+// conflict explains why a job is not at the wanted version. It returns nil if the job is.
 func conflict(w *job.Wanted, old *read.Job) *problem.Text {
 	var why problem.Text
 	switch {

@@ -128,7 +128,7 @@ func (a *applying) writePauses(tx *sql.Tx, b batch) (lines []*job.Entry, err err
 }
 
 // writeRetention writes the rules that differ, in the order of their apps. A transaction that has
-// locked a rule waits for no other lock, so this cannot deadlock.
+// locked a rule waits for no other lock, so writeRetention cannot deadlock.
 func (a *applying) writeRetention(tx *sql.Tx, b batch) (lines []*job.Entry, err error) {
 	for i := range a.retention {
 		o := &a.retention[i]

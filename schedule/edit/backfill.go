@@ -13,9 +13,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Range is a request for a backfill. It covers the due times from From to To, both included, and
-// runs Parallel at once. With Missing, it leaves out due times that have a successful run. A zero
-// To is now. Params are given to each run.
+// Range is a request for a backfill. The backfill covers the due times from From to To, both
+// included, and runs Parallel of them at once. A zero To is now. With Missing, due times that have
+// a successful run are left out. Params are given to each run.
 type Range struct {
 	From, To time.Time
 	Parallel int
@@ -24,13 +24,14 @@ type Range struct {
 }
 
 // Backfill starts the due times of a job in a range. A repeated request with the same key returns
-// the first one. The key may be empty.
+// the backfill of the first request. The key may be empty.
 //
-// Backfill writes a cursor and no runs. Claims insert the runs, as they do for a job. If we die
-// before the commit, there is no backfill; after it, claims find the backfill.
+// Backfill writes a cursor and no runs. Claims insert the runs, as they do for a schedule. If we
+// die before the commit, there is no backfill. If we die after the commit, claims find the
+// backfill.
 func (e *Editor) Backfill(ctx context.Context, id int64, want Range, key string) (trip.BackfillRow, error) {
 	now := e.Session.Now()
-	end := int64(0) // stays zero if To is zero, so that a repeated request has the same digest
+	end := int64(0) // stays zero if To is zero: a repeated request must have the same digest
 	if want.To.IsZero() {
 		want.To = now.Time()
 	} else {
@@ -149,8 +150,8 @@ func backfillText(b *trip.BackfillRow) string {
 }
 
 // CancelBackfill ends a backfill: its waiting runs never start, and its executing runs have no
-// retries. It need not find these runs: each start reads the cancellation under the lock of the
-// job, which this transaction takes, too.
+// retries. It need not find these runs: each start locks the job and reads the cancellation, and
+// this transaction locks the job, too.
 func (e *Editor) CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error) {
 	found, err := trip.BackfillOf(e.DB.Reader(ctx), id)
 	if err != nil {

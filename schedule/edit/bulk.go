@@ -13,8 +13,8 @@ import (
 )
 
 // Bulk makes the same change of several jobs in one transaction. It writes the results to
-// want.Done. If it fails, nothing has changed. It refuses single jobs that have changed since they
-// were read, or for which the change makes no sense.
+// want.Done. It refuses single jobs that have changed since they were read, and single jobs for
+// which the change makes no sense. If Bulk itself fails, nothing has changed.
 //
 // The caller bounds the number of jobs, because the transaction locks them all.
 func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
@@ -44,8 +44,8 @@ func (e *Editor) Bulk(ctx context.Context, want *job.Bulk) error {
 	return err
 }
 
-// bulkRun adds a run of each job, under one request. It does not lock the jobs: a job that changes
-// meanwhile runs under its new definition.
+// bulkRun adds a run of each job, all under one request. It does not lock the jobs. If a job
+// changes meanwhile, its run starts under the new definition.
 func (e *Editor) bulkRun(ctx context.Context, want *job.Bulk) error {
 	ids := make([]int64, len(want.Jobs))
 	for i, s := range want.Jobs {

@@ -18,12 +18,12 @@ const (
 	NoVersion  = -1 // the calendar must not exist yet
 )
 
-// PutCalendar makes a calendar, or replaces it if it is at the given version (otherwise
-// job.ErrChanged). It reports whether the calendar is new.
+// PutCalendar makes a calendar, or replaces the given version of it. If the calendar is at another
+// version, the error is job.ErrChanged. PutCalendar reports whether the calendar is new.
 //
 // In the same transaction all jobs that name the calendar get a new version. Their runs that have
 // not begun are taken back, and their cursors move to the first due time under the new calendar. A
-// cursor that has passed stays, and the next claim goes on from it with the new calendar.
+// cursor in the past stays. The next claim goes on from there with the new calendar.
 func (e *Editor) PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error) {
 	spec.Defaults()
 	c, err := spec.Compile()
@@ -62,8 +62,8 @@ func (e *Editor) changesOf(ctx context.Context, calendar string) ([]Change, erro
 }
 
 // sameUsers fails with errAgain if the jobs that name the calendar are no longer the jobs of the
-// batch. After this check they stay the same: the transaction has written the calendar's row, and
-// every change that names the calendar must write it, too.
+// batch. After this check no job can join or leave: every change that names the calendar must
+// write the calendar's row, and this transaction has already written that row.
 func sameUsers(tx *sql.Tx, calendar string, b batch) error {
 	users, err := trip.Referring(tx, trip.RefCalendar, calendar)
 	if err == nil && !slices.EqualFunc(users, b.changes, func(id int64, c Change) bool { return id == c.ID }) {
@@ -107,8 +107,8 @@ func putCalendar(
 	return false, line, updateCalendar(tx, &row, c, max(now, row.Updated+1))
 }
 
-// DeleteCalendar deletes a calendar that no job names. Otherwise the error is job.InUse, with the
-// names of some jobs.
+// DeleteCalendar deletes a calendar that no job names. If jobs name it, the error is job.InUse,
+// with the names of some jobs.
 func (e *Editor) DeleteCalendar(ctx context.Context, name string) error {
 	return e.DB.Record(ctx, func(tx *sql.Tx) (*job.Entry, error) {
 		row, err := trip.LockCalendar(tx, name)
@@ -158,8 +158,8 @@ func calendarText(c *job.Calendar) string {
 	return string(b)
 }
 
-// nameCalendars locks calendars for a definition that is about to name them. It locks by writing
-// their rows, and returns the calendars that exist. Calendars are locked before jobs.
+// nameCalendars locks calendars for a definition that will name them, and returns the calendars
+// that exist. It locks the rows by writing them. Calendars are locked before jobs.
 func nameCalendars(tx *sql.Tx, names []string) ([]*job.Calendar, error) {
 	if len(names) == 0 {
 		return nil, nil

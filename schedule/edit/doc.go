@@ -19,7 +19,7 @@
 //
 // A change of jobs is answered once the spawn windows of their executing runs have passed. A stop
 // (stops.go) concerns many jobs, and nodes read stops only periodically. So a change of a stop is
-// answered once no node can start a run from an older reading.
+// answered once no node can start a run from an older reading of the stops.
 //
 // A decision never computes a due time. If a row has changed since it was first read, the whole
 // change begins again, a few times at most.

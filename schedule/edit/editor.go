@@ -37,8 +37,8 @@ type Config struct {
 	WakeClaimer, WakeOverdue, WakeWishes loop.Wake
 }
 
-// Editor makes people's changes. A change is answered once it holds everywhere: from then on no
-// node starts a run under an old definition.
+// Editor makes people's changes. It answers once a change holds everywhere: from then on no node
+// starts a run under an old definition.
 //
 // If a commit is unknown, the editor settles it before it answers. If MySQL stays out of reach, the
 // error is sql.Unknown, and the client must check.
@@ -65,13 +65,13 @@ type Change struct {
 	ID      int64      // of the job; not used by create
 	Changes int32      // required number of earlier changes of the job; zero: any
 	Spec    *job.Spec  // for create, update and rollback, with its defaults
-	Paused  *bool      // for create and update: the new pause state; nil: unchanged, and a new job is not paused
+	Paused  *bool      // for create and update: the new pause state; nil: unchanged (a new job: not paused)
 	Force   bool       // for delete: even if other jobs follow the job
 	Past    bool       // for create and update: accept a single due time in the past
 	Pause   job.PauseRequest
 	Reason  string // for the audit
 
-	// Finished is for delete: only a job that has no due time left, and no run that is not over.
+	// Finished is for delete: only a job without further due times whose runs are all over.
 	Finished bool
 }
 
@@ -90,7 +90,7 @@ type Done struct {
 var (
 	// ErrLocked means that another transaction keeps the row of the job locked.
 	ErrLocked = errors.New("another change keeps the job locked; try again later")
-	// errAgain means that a row has changed since it was read: the change begins again.
+	// errAgain means that a row has changed since it was read. Then the change begins again.
 	errAgain = fmt.Errorf("the row keeps changing; try again: %w", job.ErrChanged)
 )
 
@@ -102,12 +102,12 @@ const (
 	// windowMargin is added to a spawn window, because two readings of MySQL's clock may differ.
 	windowMargin = 100 * time.Millisecond
 	// longestWindow bounds the wait for a spawn window, in case MySQL's clock was put back after
-	// the start. It is the longest window that a node can have, its lead included.
+	// the start. It is the longest window and lead that a node can have.
 	longestWindow = 10500 * time.Millisecond
 )
 
-// Each makes changes of different jobs in one transaction. A refused change does not stop the
-// others.
+// Each makes changes of different jobs in one transaction. If a change is refused, the others are
+// still made.
 func (e *Editor) Each(ctx context.Context, changes []Change) ([]Done, error) {
 	return e.apply(ctx, batch{changes: changes})
 }
@@ -121,10 +121,10 @@ func (e *Editor) All(ctx context.Context, changes []Change) ([]Done, error) {
 type batch struct {
 	changes []Change
 
-	// list computes the changes; each try calls it again. Nil: the field changes has them.
+	// list computes the changes, again in each try. If list is nil, changes has them.
 	list  func(context.Context, job.Micros) ([]Change, error)
 	all   bool // all changes or none
-	looks bool // list depends on the jobs: if a job has changed since, list is called again
+	looks bool // list reads the jobs, and is called again if a job has changed since
 
 	// before writes the rows that precede jobs in the lock order, and after writes the rest. Both
 	// may be nil.
@@ -167,7 +167,7 @@ func (e *Editor) apply(ctx context.Context, b batch) ([]Done, error) {
 	}
 }
 
-// once makes one try: it sees, judges and writes. It returns the results, and the end of the last
+// once makes one try: it reads, judges and writes. It returns the results, and the end of the last
 // spawn window of the changed jobs.
 func (e *Editor) once(ctx context.Context, b batch, last bool) (done []Done, window job.Micros, err error) {
 	b.now = e.Session.Now()
@@ -240,11 +240,11 @@ func (e *Editor) refused(err error) error {
 	return err
 }
 
-// passed waits until a spawn window has passed. After it, no run can begin under an old definition
-// any more.
+// passed waits until a spawn window has passed. From then on no run can begin under an old
+// definition.
 func (e *Editor) passed(ctx context.Context, window job.Micros) error {
 	wait := min(window.Sub(e.Session.Now()), longestWindow) + windowMargin
-	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // old clocks may still be inside the window
+	wait = max(wait, min(e.Session.Unsettled(), longestWindow)) // the window may be open by an old reading of the clock
 	if window == 0 || wait <= 0 {
 		return nil
 	}

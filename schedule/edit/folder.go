@@ -11,8 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// NoteFolder writes the digest of a node's folder and the result of applying its files, if either
-// is new.
+// NoteFolder writes the digest of a node's folder and the result of applying its files. It writes
+// nothing if both are unchanged.
 func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) error {
 	f, err := folderNamed(ctx, e.DB, name)
 	if err != nil {
@@ -28,8 +28,8 @@ func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) 
 	}
 	n.Since = e.Session.Now()
 
-	// A lost write does no harm, because each node writes only its own row, and writes it again if
-	// it is wrong.
+	// A lost write does no harm. Each node writes only its own row, and writes it again if the row
+	// is wrong.
 	return e.DB.Tx(ctx, func(tx *sql.Tx) error {
 		locked, err := lockFolder(tx, name)
 		if err != nil {
@@ -40,8 +40,8 @@ func (e *Editor) NoteFolder(ctx context.Context, name string, n job.FolderNode) 
 	})
 }
 
-// ForgetFolders removes what a node has noted of the folders that it no longer follows: of all but
-// name, which is empty if it follows none.
+// ForgetFolders removes the notes of a node about folders that it no longer follows. It keeps only
+// the notes about folder name. An empty name means that the node follows no folder.
 func (e *Editor) ForgetFolders(ctx context.Context, node, name string) error {
 	all, err := Folders(e.DB.Reader(ctx), "")
 	for _, f := range all {
@@ -97,7 +97,7 @@ func (a *applying) lookAtFolder(ctx context.Context) error {
 }
 
 // writeFolder notes in the same transaction that the folder is applied. If several nodes apply the
-// same files at once, the others then find nothing to do.
+// same files at once, the second node then finds nothing to do.
 func (a *applying) writeFolder(tx *sql.Tx) (*job.Entry, error) {
 	w := a.want.Folder
 	f, err := lockFolder(tx, w.Name)
@@ -172,9 +172,9 @@ func Folders(r sql.Reader, name string) ([]job.FolderState, error) {
 	return out, err
 }
 
-// lockFolder locks the row of a folder, and inserts it if necessary. It is the first lock of the
-// transaction, so nodes that apply the same folder wait for each other here. It does not read the
-// rows of the nodes.
+// lockFolder locks the row of a folder, and inserts it if necessary. It takes the first lock of
+// the transaction, so nodes that apply the same folder wait for each other here. It does not read
+// the rows of the nodes.
 func lockFolder(tx *sql.Tx, name string) (f job.FolderState, err error) {
 	_, err = tx.Exec("make folder", `
 		INSERT INTO folder (name, past)

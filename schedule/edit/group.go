@@ -11,15 +11,15 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// PutGroup makes a group, or changes its slots, the number of its jobs' runs that may execute at
-// once in the whole cluster, and its rate, the number of runs that may start in a period. New slots
+// PutGroup makes a group, or changes its slots and its rate. The slots bound how many runs of its
+// jobs execute at once in the whole cluster. The rate bounds how many start in a period. New slots
 // are used at once. Removed slots are given up as runs end.
 func (e *Editor) PutGroup(ctx context.Context, want job.GroupSpec) (trip.Group, error) {
 	if err := job.CheckGroup(want); err != nil {
 		return trip.Group{}, err
 	}
 	g, woken, err := e.tryPutGroup(ctx, want)
-	// If another transaction has just made the group, the next try finds it.
+	// If another transaction has just made the group, the next try finds the group.
 	for try := 1; errors.Is(err, sql.ErrExists) && try < groupTries; try++ {
 		g, woken, err = e.tryPutGroup(ctx, want)
 	}
@@ -83,7 +83,7 @@ func putGroup(
 	return g, line, err
 }
 
-// groupText is what the audit says of a group.
+// groupText returns the audit text of a group.
 func groupText(g *trip.Group) string {
 	spec := job.GroupOf("", g.Slots, g.Rate)
 	text, _ := json.Marshal(struct { // numbers and texts always encode
@@ -93,7 +93,7 @@ func groupText(g *trip.Group) string {
 	return string(text)
 }
 
-// DeleteGroup deletes a group to which no job refers. Otherwise the error is job.InUse, with the
+// DeleteGroup deletes a group that no job names. If jobs name it, the error is job.InUse, with the
 // names of some jobs.
 func (e *Editor) DeleteGroup(ctx context.Context, name string) error {
 	return e.record(ctx, func(tx *sql.Tx, _ job.Micros) (*job.Entry, error) {

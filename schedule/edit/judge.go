@@ -17,11 +17,11 @@ type verdict struct {
 	takeBack []trip.Ahead
 	counted  *trip.Counted
 	wake     bool // wake the job's waiting runs: their reason to wait may be gone
-	again    bool // the row has changed since it was read: begin again
+	again    bool // the row has changed since it was read, so the change must begin again
 }
 
-// judge decides about a change. It uses the first reading, the locked row of the job, and the runs
-// of its schedule that lie ahead. It never computes a due time.
+// judge decides about a change. It uses the first reading, the locked row of the job, and the
+// future runs of the job's schedule. It never computes a due time.
 func judge(v *view, locked *trip.JobRow, ahead []trip.Ahead, now job.Micros) verdict {
 	out := verdict{view: v}
 	out.ID = v.ID
@@ -77,8 +77,8 @@ func (v verdict) refuse(err error) verdict {
 }
 
 // split divides the runs of a schedule that are due after an instant. back lists the runs that an
-// edit takes back. floor is the latest due time of the other runs, or the instant if there are
-// none. New due times must come after floor.
+// edit takes back. floor is the latest due time of the other runs, or the instant if there are no
+// other runs. New due times must come after floor.
 func split(ahead []trip.Ahead, after job.Micros) (back []trip.Ahead, floor job.Micros) {
 	floor = after
 	for _, a := range ahead {
@@ -153,7 +153,7 @@ func (v *verdict) unpark(now job.Micros) {
 }
 
 // delete takes back runs that have not begun, and counts due times that passed without a run. It
-// works even if the schedule cannot be computed: then the number of due times is unknown.
+// also works if the schedule cannot be computed. Then the number of due times is unknown.
 func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 	v.Result, v.takeBack = job.BulkChanged, back
 	if cursor := v.row.Cursor(); cursor != 0 && cursor <= now {
@@ -165,9 +165,8 @@ func (v *verdict) delete(back []trip.Ahead, now job.Micros) {
 	v.row.Deleted, v.row.Paused, v.row.NextDue, v.row.Parked = true, false, 0, 0
 }
 
-// change gives the job another definition, and pauses or resumes it if requested. A requested pause
-// comes before update, and a requested resume after it. In both cases update moves only the parked
-// cursor.
+// change gives the job another definition, and pauses or resumes it if requested. A pause comes
+// before update, and a resume after it. So in both cases update moves only the parked cursor.
 func (v *verdict) change(back, ahead []trip.Ahead, floor, now job.Micros) {
 	if v.Paused != nil && *v.Paused {
 		v.park(back)
@@ -192,9 +191,9 @@ func (v *verdict) pausing() job.Action {
 }
 
 // update gives the job another definition. If the due times are the same, the cursor and the runs
-// stay, and the runs start under the new definition. Otherwise update takes back runs that have not
-// begun, and moves the cursor to the first new due time after now and after all runs that have
-// begun.
+// stay, and the runs start under the new definition. If the due times differ, update takes back
+// runs that have not begun. It moves the cursor to the first new due time after now and after all
+// runs that have begun.
 func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 	v.Result = job.BulkChanged
 	v.row.Version++
@@ -235,13 +234,14 @@ func (v *verdict) update(back, ahead []trip.Ahead, floor, now job.Micros) {
 	v.row.Error, v.takeBack, v.again = "", back, !known
 }
 
-// lives reports whether the last run of the job's schedule has begun or is overdue. Its end makes the next run of a job with a delay due.
+// lives reports whether the last run of the job's schedule is not over: it is overdue or has
+// begun. If the job has a delay, the end of that run makes the next run due.
 func (v *verdict) lives() bool {
 	return v.latest != nil && v.latest.State != trip.Ended
 }
 
-// delayAnew returns the cursor of a job whose delay or bounds have changed: the delay counts from the
-// end from which it counted before.
+// delayAnew returns the cursor of a job whose delay or bounds have changed. The new delay counts
+// from the same end of a run as the old one.
 func (v *verdict) delayAnew(back []trip.Ahead, now job.Micros) job.Micros {
 	if v.lives() {
 		return 0
@@ -265,8 +265,8 @@ func (v *verdict) delayAnew(back []trip.Ahead, now job.Micros) job.Micros {
 	return max(next, v.row.BegunTo+1)
 }
 
-// nextAfter returns the first new due time. If the schedule is a single instant in the past, that
-// instant is due at once, unless it has a run.
+// nextAfter returns the first new due time. A schedule can be a single instant in the past. If
+// that instant has no run, it is due at once.
 func (v *verdict) nextAfter(ahead []trip.Ahead, floor job.Micros) (next job.Micros, known bool) {
 	if v.def.At == nil {
 		return v.next.first(floor)
@@ -304,8 +304,8 @@ func (v *verdict) recalendar(back []trip.Ahead, floor, now job.Micros) {
 	v.row.Error, v.again = "", !known
 }
 
-// count makes the row for due times that passed without a run. It raises begun_to, because these
-// due times must never be claimed again.
+// count makes the row for due times that passed without a run. It raises begun_to, so that no
+// claim takes these due times again.
 func (v *verdict) count(code job.ReasonCode, why string, now job.Micros) {
 	outcome := job.Superseded
 	if v.seen.Paused {

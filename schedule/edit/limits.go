@@ -24,8 +24,8 @@ func (e *Editor) DeleteLimits(ctx context.Context, app string) error {
 	return e.changeLimits(ctx, app, job.AppLimits{})
 }
 
-// changeLimits replaces the limits of an app; zero limits remove them. A lower limit removes
-// nothing: jobs and runs beyond it stay.
+// changeLimits replaces the limits of an app. With zero limits the app has none. If a limit is
+// lowered, the jobs and runs beyond it stay.
 func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, found, err := trip.HoldLimits(tx, app)
@@ -51,8 +51,8 @@ func (e *Editor) changeLimits(ctx context.Context, app string, l job.AppLimits) 
 	})
 }
 
-// limitJobs refuses changes that would exceed the job limit of an app. Changes of the same app wait
-// for each other; other apps do not wait.
+// limitJobs refuses changes that would exceed the job limit of an app. Changes of one app wait for
+// each other. Changes of different apps do not.
 func limitJobs(tx *sql.Tx, verdicts []verdict) error {
 	adds := map[string]int64{}
 	for i := range verdicts {
@@ -143,8 +143,8 @@ func holdLimits(tx *sql.Tx, done []Done, seen map[int64]*trip.Seen) (map[string]
 	return limited, nil
 }
 
-// admitRuns refuses runs beyond a limit. An admitted run counts as started at once, so that
-// concurrent requests cannot all pass; its start does not count again. The caller has locked the
+// admitRuns refuses runs beyond a limit. An admitted run counts as started at once, so concurrent
+// requests cannot all pass. Its start later does not count again. The caller has locked the
 // limits.
 func admitRuns(
 	tx *sql.Tx, limited map[string]job.AppLimits, done []Done, seen map[int64]*trip.Seen, now job.Micros,
@@ -194,7 +194,8 @@ func admitBackfill(tx *sql.Tx, app string, now job.Micros) error {
 	return limits.CheckRun(app, starts, waiting, now)
 }
 
-// useOf returns what counts against the limits of an app for runs. The caller has locked them.
+// useOf returns the starts and the waiting runs that count against the run limits of an app. The
+// caller has locked the limits.
 func useOf(tx *sql.Tx, app string, limits job.AppLimits, now job.Micros) (starts job.Starts, waiting int64, err error) {
 	starts = job.Starts{}
 	if limits.RunsPerMinute != 0 {

@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// writeListed updates the search index of jobs with new definitions, and removes deleted jobs from
-// it.
+// writeListed updates the search index: it writes jobs with new definitions, and removes deleted
+// jobs.
 func writeListed(tx *sql.Tx, verdicts []verdict) error {
 	var listed []trip.Listed
 	var before []int64

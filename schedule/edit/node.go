@@ -12,19 +12,19 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// After a cordon, Cordon waits up to cordonWait until the sessions of the node have given back
-// their prepared runs. It looks every cordonLook.
+// Cordon waits up to cordonWait until the sessions of the node have given back their prepared
+// runs. It looks every cordonLook.
 const (
 	cordonWait = 8 * time.Second
 	cordonLook = 50 * time.Millisecond
 )
 
-// Cordon stops a node, by its name and across restarts, from taking new work until it is
-// uncordoned. drain notes in addition that an operator is waiting for the node to be empty.
-// Executing runs go on to their ends; prepared runs go back at once.
+// Cordon stops a node from taking new work until it is uncordoned. The cordon belongs to the
+// node's name, so it survives restarts. drain also notes that an operator is waiting for the node
+// to be empty. Executing runs go on to their ends; prepared runs go back at once.
 //
 // The answer comes once the node's sessions have obeyed: from then on nothing starts there. A
-// silent session may not have obeyed within cordonWait. It obeys at its next look, when it reads
+// session that does not answer may not have obeyed within cordonWait. It obeys when it next reads
 // the cordon.
 func (e *Editor) Cordon(ctx context.Context, name, reason string, drain bool) error {
 	if err := job.ValidateNode(name, reason); err != nil {

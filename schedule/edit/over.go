@@ -14,9 +14,10 @@ import (
 // passed during the pause.
 const pauseKept = 24 * time.Hour
 
-// EndPauses writes audit lines for pauses of apps and of the cluster that have ended by themselves,
-// in the name of a node. It removes the rows of pauses that ended more than a day ago. Any number
-// of nodes may do this at once. If we die before the commit, other nodes do it.
+// EndPauses writes audit lines for pauses of apps and of the cluster that have ended by
+// themselves. The lines carry the name of a node. EndPauses removes the rows of pauses that ended
+// more than a day ago. Any number of nodes may call it at once. If we die before the commit, other
+// nodes do the work.
 func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	stops, err := trip.Stops(e.DB.Reader(ctx))
 	if err != nil {
@@ -33,8 +34,8 @@ func (e *Editor) EndPauses(ctx context.Context, node string) error {
 	return errors.Join(failed...)
 }
 
-// endPause notes that the pause of an app, or of the cluster with an empty name, has ended. If the
-// audit has had the line for a day, it removes the row.
+// endPause notes that the pause of an app, or of the cluster with an empty name, has ended. A day
+// after the audit line, it removes the row of the pause.
 func (e *Editor) endPause(ctx context.Context, app, node string) error {
 	return e.record(ctx, func(tx *sql.Tx, now job.Micros) (*job.Entry, error) {
 		was, err := lockPause(tx, app, now)

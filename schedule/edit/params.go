@@ -10,8 +10,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// give checks values of parameters with the definition of each job, and returns what each run is
-// given; nil: nothing. A job that they do not fit is refused.
+// give checks the values of parameters against the definition of each job, and refuses the jobs
+// whose definitions the values do not fit. It returns what each run is given; nil: nothing.
 func give(done []Done, seen map[int64]*trip.Seen, params map[string]job.Value) (gifts []*job.Given) {
 	for i := range done {
 		d := &done[i]

@@ -13,14 +13,14 @@ func (e *Editor) Create(ctx context.Context, spec job.Spec, paused bool) (Done, 
 	return e.one(ctx, Change{Action: job.ActionCreate, Spec: &spec, Paused: &paused})
 }
 
-// Update gives a job another definition, and moves it to another app if that differs. Runs that are
-// due already stay and start under the new definition. changes is the required number of earlier
-// changes of the job, zero for any.
+// Update gives a job another definition. If the definition names another app, the job moves to
+// that app. Runs that are already due stay and start under the new definition. changes is the
+// required number of earlier changes of the job; zero: any.
 func (e *Editor) Update(ctx context.Context, id int64, changes int32, spec job.Spec) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionUpdate, ID: id, Changes: changes, Spec: &spec})
 }
 
-// UpdateAnd is Update, and pauses or resumes the job in the same step.
+// UpdateAnd is Update that also pauses or resumes the job, in the same step.
 func (e *Editor) UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionUpdate, ID: id, Changes: changes, Spec: &spec, Paused: &paused})
 }
@@ -31,8 +31,8 @@ func (e *Editor) Rollback(ctx context.Context, id int64, changes int32, spec job
 	return e.one(ctx, Change{Action: job.ActionRollback, ID: id, Changes: changes, Spec: &spec, Reason: reason})
 }
 
-// Pause stops the due times of a job until it is resumed, or until the end in the request. For a
-// paused job it replaces the reason and the end.
+// Pause stops the due times of a job until it is resumed, or until the end in the request. If the
+// job is already paused, Pause replaces the reason and the end.
 func (e *Editor) Pause(ctx context.Context, id int64, r job.PauseRequest) (Done, error) {
 	if err := r.Validate(e.Session.Now()); err != nil {
 		return Done{}, err
@@ -51,11 +51,11 @@ func (e *Editor) Delete(ctx context.Context, id int64) (Done, error) {
 	return e.one(ctx, Change{Action: job.ActionDelete, ID: id})
 }
 
-// errUnfinished means that a job that should have finished has not.
+// errUnfinished means that a job is not finished, although the change requires it.
 var errUnfinished = errors.New("the job has not finished")
 
-// DeleteFinished deletes those of the jobs that nobody has changed since they were judged, and that are still finished.
-// It returns their number. All others stay.
+// DeleteFinished deletes the jobs that are still finished and that nobody has changed since they
+// were judged. All others stay. It returns the number of deleted jobs.
 func (e *Editor) DeleteFinished(ctx context.Context, jobs []job.FinishedJob) (deleted int, err error) {
 	changes := make([]Change, len(jobs))
 	for i, j := range jobs {

@@ -11,7 +11,8 @@ import (
 )
 
 // lackingGroups finds the changes whose jobs newly name a missing group. It locks the existing
-// groups until the end of the transaction: a concurrent deletion waits, and then finds the job.
+// groups until the end of the transaction. So a concurrent deletion of a group waits, and then
+// finds the job.
 func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	wanted := map[string]bool{}
 	for _, v := range views {
@@ -35,8 +36,9 @@ func lackingGroups(tx *sql.Tx, views []*view) (map[*view]error, error) {
 	return problems, nil
 }
 
-// lackSecrets refuses the changes whose jobs newly name a secret that their app does not have and
-// that no node can have of its own. It locks the existing secrets until the end of the transaction.
+// lackSecrets refuses changes whose jobs newly name a secret that does not exist: their app does
+// not have it, and no node can have one of its own. lackSecrets locks the existing secrets until
+// the end of the transaction.
 func lackSecrets(tx *sql.Tx, verdicts []verdict) error {
 	apps, names := map[string]bool{}, map[job.Secret]bool{}
 	var naming []*verdict

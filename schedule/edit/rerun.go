@@ -22,11 +22,11 @@ type Past struct {
 // ErrRanAgain means that the due time has a later run than Past.Run.
 var ErrRanAgain = errors.New("the due time has a later run")
 
-// Rerun adds one run of each due time, all as one request in one transaction. It refuses single due
-// times that have a later run by then. Two requests at the same time lock the same runs, so the
-// second one sees the runs of the first. The members of a Galera cluster do not see each other's
-// locks. There both requests write the rows of the runs, so the cluster refuses the second one,
-// which begins again and then sees the runs of the first.
+// Rerun adds one run of each due time, all as one request in one transaction. It refuses due times
+// that have a later run by then. Two requests at the same time lock the same runs, so the second
+// request sees the runs of the first. The members of a Galera cluster do not see each other's
+// locks. There both requests write the rows of the same runs. The cluster refuses the second
+// request, which begins again and then sees the runs of the first.
 //
 // The caller bounds the number of due times.
 func (e *Editor) Rerun(ctx context.Context, past []Past, then func(Asked)) (Asked, error) {

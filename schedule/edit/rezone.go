@@ -13,13 +13,13 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Rezoner looks at all jobs once after the time zone data of the nodes has changed, and moves
-// cursors that were computed with older data. Such a cursor may be too late for a due time, which
-// would then never be claimed, or may not be a due time any more.
+// Rezoner looks at all jobs once after the time zone data of the nodes has changed. It moves
+// cursors that were computed with older data. Such a cursor may no longer be a due time. It may
+// also be too late: due times before it would never be claimed.
 //
-// It waits until all nodes have the same data: otherwise a node with other data would move the
-// cursors back. Only the first node of the cluster moves cursors. If that node dies, the next one
-// starts over, and finds the moved cursors in place.
+// Rezoner waits until all nodes have the same data. A node with other data would move the cursors
+// back. Only the first node of the cluster moves cursors. If that node dies, the next one starts
+// over, and finds the moved cursors in place.
 type Rezoner struct {
 	RezonerConfig
 
@@ -148,9 +148,9 @@ func (r *Rezoner) move(ctx context.Context, jobs []trip.Zoned) error {
 	return err
 }
 
-// misplaced reports whether the cursor of a job must be computed again: it is not at the next due
-// time of the schedule, or it is within rezoneAhead. It returns false for a schedule that is too
-// expensive to compute.
+// misplaced reports whether the cursor of a job must be computed again: the cursor is not at the
+// next due time of the schedule, or it is within rezoneAhead. For a schedule that is too expensive
+// to compute, misplaced returns false.
 func misplaced(j trip.Zoned, d trip.Definition, now job.Micros) bool {
 	spec, err := job.DecodeSpec(d.Text)
 	if err != nil || j.Paused || j.NextDue != 0 && j.NextDue <= now {
@@ -189,9 +189,9 @@ func unzoned(r sql.Reader, zones string) (seen string, is bool, err error) {
 	return seen, strings.HasPrefix(seen, "?") && others == 0, err
 }
 
-// plannedBy writes the setting `zones`: all jobs are planned with the data zones. It writes
-// nothing, and returns false, if the setting is no longer seen, because a node with different data
-// has joined.
+// plannedBy writes the setting `zones`: all jobs are planned with these data. If the setting is no
+// longer `seen`, a node with different data has joined. Then plannedBy writes nothing and returns
+// false.
 func plannedBy(ctx context.Context, db *sql.DB, seen, zones string) (bool, error) {
 	n := int64(0)
 	err := db.Tx(ctx, func(tx *sql.Tx) (err error) {

@@ -25,11 +25,11 @@ func (e *Editor) RunNow(ctx context.Context, jobs []int64, due job.Micros, key s
 	return e.RunWith(ctx, jobs, due, nil, key)
 }
 
-// RunWith adds one run of each job, outside its schedule, with values of its parameters. The run is due now, or at a past due time,
-// which then has one more run. A repeated request with the same key returns the first one. The key
-// may be empty.
+// RunWith adds one run of each job, outside its schedule, with values of its parameters. The run
+// is due now, or at a past due time. A repeated request with the same key returns the result of
+// the first request. The key may be empty.
 //
-// The jobs are not locked. If a job is deleted meanwhile, its run ends when it should start.
+// The jobs are not locked. If a job is deleted meanwhile, its run ends instead of starting.
 func (e *Editor) RunWith(
 	ctx context.Context, jobs []int64, due job.Micros, params map[string]job.Value, key string,
 ) (Asked, error) {
@@ -84,8 +84,8 @@ func (e *Editor) refusedOf(done []Done) {
 }
 
 // runnable checks which jobs can have another run with these values of parameters, and counts the
-// runs against the limits of their apps. It returns what each run is given. A refusal of a single job
-// is an error.
+// runs against the limits of their apps. It returns what each run is given. If there is only one
+// job, its refusal is the error.
 func runnable(
 	tx *sql.Tx, jobs []int64, seen map[int64]*trip.Seen, params map[string]job.Value, now job.Micros,
 ) ([]Done, []*job.Given, error) {
@@ -116,10 +116,10 @@ func runnableOf(jobs []int64, seen map[int64]*trip.Seen) []Done {
 }
 
 // insertAsked writes the runs of a request and all audit lines except the last, which it returns.
-// dues has the due time of each run; nil: all runs have the due time of the request. With dues the
-// runs are of the kind Backfill, so they take turns with the schedule. As manual runs, two runs of
-// one job could not wait for each other: one might end skipped. given has what each run is given;
-// nil: nothing.
+// dues has the due time of each run; nil: all runs have the due time of the request. With dues,
+// the runs have the kind Backfill, so they take turns with the schedule. Manual runs would not do:
+// two manual runs of one job cannot wait for each other, so one might end skipped. given has what
+// each run is given; nil: nothing.
 func (e *Editor) insertAsked(
 	ctx context.Context, tx *sql.Tx, a Asked, dues []job.Micros, given []*job.Given, seen map[int64]*trip.Seen,
 	now job.Micros,
@@ -173,7 +173,7 @@ func (e *Editor) insertAsked(
 }
 
 // ask makes a request under an idempotency key. If the same request was made with this key before,
-// do gets the earlier request; otherwise it gets nil.
+// do gets the earlier request. If not, do gets nil.
 func (e *Editor) ask(
 	ctx context.Context, key string, digest [32]byte, do func(*sql.Tx, *sql.Request) (*job.Entry, error),
 ) error {

@@ -13,8 +13,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// view holds everything that the decision about a job needs and that can be read before its row is
-// locked.
+// view holds everything that a decision about a job needs and that can be read without a lock.
 type view struct {
 	*Change
 	seen    *trip.Seen // nil: there is no such job, or not yet
@@ -29,7 +28,7 @@ type view struct {
 	sameDues  bool     // same due times as before: cursor and runs stay
 	next      upcoming // the new due times
 
-	live   bool        // for Change.Finished: the job has a run that is not over, or a backfill that makes more
+	live   bool        // for Change.Finished: a run of the job is not over, or a backfill will make more runs
 	latest *trip.Ahead // with a delay: the last run of the schedule; nil: none
 	past   *past       // due times up to now without a run; nil: no such due times
 }
@@ -62,8 +61,8 @@ type past struct {
 }
 
 const (
-	// knownDues and knownFor bound the due times that a change computes ahead. It computes several,
-	// because the first ones may have begun before the change has locked the job.
+	// knownDues and knownFor bound the due times that a change computes ahead. A change needs
+	// several, because runs of the first due times may begin before the change has locked the job.
 	knownDues = 16
 	knownFor  = 10 * time.Second
 )
@@ -220,7 +219,7 @@ func (e *Editor) numbers(ctx context.Context, apps []string) (map[string]int32, 
 	return known, err
 }
 
-// compute does all schedule arithmetic that the decision may need.
+// compute computes all due times that the decision may need.
 func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now job.Micros) {
 	v.sameDues = v.Action != recalendar && v.was != nil && v.def != nil && v.seen.Error == "" &&
 		sameDues(v.was, v.def) &&
@@ -250,8 +249,8 @@ func (v *view) compute(work *job.Work, calendars map[string]*job.Calendar, now j
 	v.problem = err
 }
 
-// outset returns the instant after which the due times of the new definition are computed. A single
-// due time in the past is due at once, unless a run of the job has begun at it or later.
+// outset returns the instant after which the due times of the new definition are computed. A
+// single due time in the past is due at once, unless a run at that time or later has begun.
 func (v *view) outset(begun, now job.Micros) job.Micros {
 	if v.def.At != nil {
 		return begun
@@ -259,8 +258,8 @@ func (v *view) outset(begun, now job.Micros) job.Micros {
 	return max(now, begun)
 }
 
-// passed finds the due times from a cursor up to now. If the schedule cannot be computed, their
-// number is unknown.
+// passed finds the due times from a cursor up to now. If the schedule cannot be computed, the
+// number of due times is unknown.
 func passed(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar, cursor, now job.Micros) *past {
 	if cursor == 0 || cursor > now {
 		return nil
@@ -321,8 +320,8 @@ func compile(work *job.Work, spec *job.Spec, calendars map[string]*job.Calendar)
 	return work.On(s), nil
 }
 
-// digestsOf returns the digests of the calendars that a definition names, in its order. See
-// job_version.calendars.
+// digestsOf returns the digests of the calendars that a definition names, in the definition's
+// order. See job_version.calendars.
 func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
 	var named []*job.Calendar
 	for _, name := range spec.Calendars {
@@ -333,8 +332,8 @@ func digestsOf(spec *job.Spec, calendars map[string]*job.Calendar) string {
 	return trip.DigestsOf(named)
 }
 
-// sameDues reports whether two definitions have the same due times on the same nodes. Runs that
-// were claimed under one may then start under the other.
+// sameDues reports whether two definitions have the same due times on the same nodes. Then runs
+// that were claimed under one definition may start under the other.
 func sameDues(a, b *job.Spec) bool {
 	when := func(s *job.Spec) *job.Spec {
 		w := job.Spec{

@@ -17,8 +17,8 @@ const usualStopsSeen = 3500 * time.Millisecond
 // seen waits until no node can start a run against a stop that has just been committed. It asks no
 // node, because a node that has not read the stops for two seconds starts nothing.
 //
-// Nodes far from MySQL have longer spawn windows, so they may spawn runs that started before even
-// later. The rows of these runs have the ends of the windows.
+// Nodes far from MySQL have longer spawn windows. Such a node may have started runs before the
+// stop, and may spawn them even later. The rows of these runs have the ends of their windows.
 func (e *Editor) seen(ctx context.Context, app int32) error {
 	wait := e.StopsSeen
 	if wait == 0 {
@@ -38,10 +38,10 @@ func (e *Editor) seen(ctx context.Context, app int32) error {
 	return e.passed(ctx, until)
 }
 
-// PauseApp stops the due times of all jobs of an app, future jobs included, or of the whole cluster
-// with an empty name. The pause lasts until it is resumed, or until the end in the request. The
-// pause is one row, for any number of jobs. If the app is paused already, PauseApp replaces the
-// reason and the end, if either is given.
+// PauseApp stops the due times of all jobs of an app, future jobs included, or of the whole
+// cluster with an empty name. The pause lasts until somebody resumes the app, or until the end in
+// the request. A pause is one row, for any number of jobs. If the app is already paused, PauseApp
+// replaces the reason and the end, if either is given.
 func (e *Editor) PauseApp(ctx context.Context, app string, r job.PauseRequest) (job.Pause, error) {
 	if err := r.Validate(e.Session.Now()); err != nil {
 		return job.Pause{}, err

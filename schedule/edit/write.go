@@ -64,8 +64,8 @@ func decide(tx *sql.Tx, views []*view, b batch, last bool) ([]verdict, *chains, 
 	return verdicts, linked, until, err
 }
 
-// readLive finds out which of the jobs that must have finished are not over. Their rows are locked, so no run of their
-// schedules begins or is tried again.
+// readLive finds the jobs that are not over, among the jobs that must have finished. The rows of
+// the jobs are locked, so no run of their schedules begins or is tried again.
 func readLive(tx *sql.Tx, views []*view) error {
 	var ids []int64
 	for _, v := range views {
@@ -80,9 +80,9 @@ func readLive(tx *sql.Tx, views []*view) error {
 	return err
 }
 
-// lockJobs locks the jobs of the views, and reads their runs that have not begun. For a job with a
-// single due time in the past, this includes the run of that due time. It also locks the jobs that the
-// batch begins to follow.
+// lockJobs locks the jobs of the views, and the jobs that they begin to follow. It reads the runs
+// of the views' jobs that have not begun. For a job with a single due time in the past, it also
+// reads the run of that due time.
 func lockJobs(
 	tx *sql.Tx, views []*view, followed []int64, last bool, now job.Micros,
 ) (locked map[int64]*trip.JobRow, ahead map[int64][]trip.Ahead, err error) {
@@ -153,8 +153,8 @@ func runningOf(views []*view, locked map[int64]*trip.JobRow) (runs []int64) {
 	return runs
 }
 
-// lock locks rows of jobs and skips rows that are locked already. At the last try it waits for the
-// lock of a single job.
+// lock locks rows of jobs and skips rows that are locked already. At the last try for a single
+// job, it waits for the lock.
 func lock(tx *sql.Tx, ids []int64, last bool) (map[int64]*trip.JobRow, error) {
 	if !last || len(ids) != 1 {
 		return trip.LockToEdit(tx, ids)
@@ -166,10 +166,10 @@ func lock(tx *sql.Tx, ids []int64, last bool) (map[int64]*trip.JobRow, error) {
 	return locked, err
 }
 
-// lockCalendars writes the rows of the calendars that new definitions name. A concurrent change of
-// a calendar then either precedes this change, or finds its job. It fails with errAgain if a
-// calendar has changed since the due times were computed. It skips recalendar changes: a changed
-// calendar is locked already.
+// lockCalendars writes the rows of the calendars that new definitions name. So a concurrent change
+// of a calendar either comes first, or finds the job of this change. If a calendar has changed
+// since the due times were computed, the error is errAgain. lockCalendars skips recalendar
+// changes, because the changed calendar is locked already.
 func lockCalendars(tx *sql.Tx, views []*view) error {
 	names := map[string]bool{}
 	for _, v := range views {
@@ -202,8 +202,7 @@ func lockCalendars(tx *sql.Tx, views []*view) error {
 // names reports whether the change may make its job refer to a new group, calendar or secret.
 func (v *view) names() bool { return v.def != nil && v.problem == nil && v.Action != recalendar }
 
-// write writes the verdicts to the rows. It mints new ids each time that the transaction is
-// repeated.
+// write writes the verdicts to the rows. Each repetition of the transaction mints new ids.
 func write(tx *sql.Tx, s Session, verdicts []verdict, linked *chains, b batch) ([]Done, error) {
 	var created []*trip.JobRow
 	var rows []trip.JobRow
@@ -402,8 +401,8 @@ func linesOf(verdicts []verdict) (lines []*job.Entry) {
 	return lines
 }
 
-// note writes all audit lines except the last. The caller writes that one with the commit: it
-// exists if and only if the whole change does.
+// note writes all audit lines except the last, and returns the last. The caller writes it with the
+// commit, so it exists if and only if the whole change does.
 func note(tx *sql.Tx, lines []*job.Entry, b batch) (*job.Entry, error) {
 	if len(lines) == 0 {
 		return nil, nil

@@ -11,9 +11,9 @@ import (
 
 // Bits of the column awaited.
 const (
-	bitAwaited  = 1 // another run waits for the end of the run, or it was woken itself
-	bitWatched  = 2 // its end has consequences: it makes a run of another job due, or the next run of its own
-	bitGathered = 4 // it follows several jobs, and each of them has ended
+	bitAwaited  = 1 // another run waits for the end of this run, or this run was woken
+	bitWatched  = 2 // its end makes a run of another job due, or the next run of its own job
+	bitGathered = 4 // its job follows several jobs, and each of these has ended
 )
 
 // WatchExecuting marks the executing runs of jobs as watched. The transaction has locked the rows of
@@ -55,7 +55,7 @@ func Follow(tx *sql.Tx, jobs []int64) error {
 	return WatchExecuting(tx, jobs)
 }
 
-// Follower is a living job that may follow another one: its definition names a job of that name.
+// Follower is a living job that may follow another one: its definition names the upstream job.
 type Follower struct {
 	Upstream job.Name
 	UpID     int64
@@ -93,8 +93,8 @@ func Followers(r sql.Reader, upstreams []int64) (map[int64][]Follower, error) {
 	return out, nil
 }
 
-// Arrival is the end of a run for which a job waits that follows several jobs. Arrivals with the
-// same head and time belong to one wave.
+// Arrival is the end of an upstream job's run, for a job that follows several jobs. Arrivals with
+// the same head and time belong to one wave.
 type Arrival struct {
 	JobID     int64    // the job that waits
 	Run       int64    // the run that ended
@@ -131,8 +131,8 @@ func InsertArrivals(tx *sql.Tx, arrivals []Arrival) error {
 	return err
 }
 
-// Arrivals lists the arrivals of jobs, the earliest end first. Of a job whose row the transaction has
-// locked, nobody else removes any.
+// Arrivals lists the arrivals of jobs, the earliest end first. While the transaction has locked
+// the row of a job, nobody else removes arrivals of that job.
 func Arrivals(r sql.Reader, jobs []int64) (map[int64][]Arrival, error) {
 	out := map[int64][]Arrival{}
 	if len(jobs) == 0 {
@@ -182,7 +182,7 @@ func DropArrivals(tx *sql.Tx, arrivals []Arrival) error {
 	return err
 }
 
-// KeepArrivals removes the arrivals of a job from all jobs but the given ones.
+// KeepArrivals removes the arrivals of a job. It keeps arrivals from the given upstream jobs.
 func KeepArrivals(tx *sql.Tx, jobID int64, upstreams []int64) error {
 	query := `
 		DELETE FROM arrival
@@ -194,8 +194,8 @@ func KeepArrivals(tx *sql.Tx, jobID int64, upstreams []int64) error {
 	return err
 }
 
-// MarkGathered marks prepared or executing runs of jobs that follow several jobs: their arrivals are
-// gone.
+// MarkGathered marks prepared or executing runs of jobs that follow several jobs. The arrivals of
+// a marked run are used up.
 func MarkGathered(tx *sql.Tx, runs []int64) error {
 	if len(runs) == 0 {
 		return nil
@@ -208,9 +208,9 @@ func MarkGathered(tx *sql.Tx, runs []int64) error {
 	return err
 }
 
-// DropIncomplete deletes prepared runs of a session whose jobs wait for further ends, and writes the rows
-// of these jobs, which the transaction has locked: servers with several writers compare what
-// transactions wrote, and two such runs must see each other.
+// DropIncomplete deletes prepared runs of a session whose jobs wait for further ends. The
+// transaction has locked the rows of these jobs. DropIncomplete also writes these rows: servers
+// with several writers compare only written rows, and two such runs must see each other.
 func DropIncomplete(tx *sql.Tx, session Owner, launches []Launch, jobs []int64) error {
 	if len(launches) == 0 {
 		return nil
@@ -231,15 +231,16 @@ func DropIncomplete(tx *sql.Tx, session Owner, launches []Launch, jobs []int64) 
 	return err
 }
 
-// Delayed is the end of a job's run after which its next run is due.
+// Delayed is the end of a job's run that makes the next run of the same job due.
 type Delayed struct {
 	JobID int64
 	Due   job.Micros // of the run that ended
 	At    job.Micros // the next due time; zero: none
 }
 
-// MoveDelayed gives jobs with a delay their next due times, where the run that ended is the latest of
-// the schedule and the job has no due time yet. The transaction has locked the rows of the jobs.
+// MoveDelayed gives jobs with a delay their next due times. It skips a job that already has a due
+// time, or whose ended run is not the latest of the schedule. The transaction has locked the rows
+// of the jobs.
 func MoveDelayed(tx *sql.Tx, ends []Delayed) error {
 	byJob := map[int64]Delayed{}
 	for _, e := range ends {
@@ -277,8 +278,8 @@ func MoveDelayed(tx *sql.Tx, ends []Delayed) error {
 	return err
 }
 
-// LastScheduled returns, by job, the run of the schedule that is due last up to an instant, or has
-// begun, in its last attempt.
+// LastScheduled returns, by job, the last attempt of the schedule's latest run. It looks at runs
+// that are due up to an instant and at runs that have begun.
 func LastScheduled(r sql.Reader, jobs []int64, upto job.Micros) (map[int64]Ahead, error) {
 	out := map[int64]Ahead{}
 	if len(jobs) == 0 {
@@ -374,7 +375,7 @@ func SomeNames(r sql.Reader, app string) ([]string, error) {
 	return sql.Select(r, "list names of jobs", scan, query, app)
 }
 
-// NamedUpstreams returns which of the names living jobs follow, in some app.
+// NamedUpstreams returns those of the given names that living jobs of any app follow.
 func NamedUpstreams(r sql.Reader, names []string) (out []string, err error) {
 	scan := func(rows *sql.Rows) (name string, err error) { err = rows.Scan(&name); return name, err }
 	for part := range slices.Chunk(names, atOnce) {

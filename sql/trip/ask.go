@@ -38,7 +38,7 @@ func NameOf(tx *sql.Tx, l Launch) (Named, error) {
 	return found[0], nil
 }
 
-// Kill asks for an executing run to be killed, and reports whether it executes.
+// Kill writes the request to kill an executing run. It reports whether the run executes.
 func Kill(tx *sql.Tx, l Launch) (bool, error) {
 	const query = `
 		UPDATE run FORCE INDEX (PRIMARY)
@@ -48,9 +48,10 @@ func Kill(tx *sql.Tx, l Launch) (bool, error) {
 	return n == 1, err
 }
 
-// LockLastRuns locks ended runs, and returns the runs that are the last of their due time. Another
-// rerun of these due times on the same server waits until this transaction ends. On another member
-// of a cluster with several writers it conflicts with this one, because both write these rows.
+// LockLastRuns locks ended runs, and returns the runs that are the last of their due time. On the
+// same server, another rerun of these due times waits until this transaction ends. On another
+// member of a cluster with several writers, the other rerun conflicts with this one, because both
+// write these rows.
 func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 	out := make(map[int64]bool, len(runs))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(runs)), atOnce) {
@@ -79,8 +80,8 @@ func LockLastRuns(tx *sql.Tx, runs []int64) (map[int64]bool, error) {
 	return out, touch(tx, slices.Sorted(maps.Keys(out)))
 }
 
-// touch writes the rows of ended runs. The column is without a meaning once a run has ended. Its
-// value must change: a server does not write a row that stays the same.
+// touch writes the rows of ended runs. Column awaited has no meaning once a run has ended, so
+// touch changes its value: a server does not write a row that stays the same.
 func touch(tx *sql.Tx, ended []int64) error {
 	for part := range slices.Chunk(ended, atOnce) {
 		change := `
@@ -95,7 +96,8 @@ func touch(tx *sql.Tx, ended []int64) error {
 	return nil
 }
 
-// GivenTo returns what runs were given. Most runs were given nothing, and are missing.
+// GivenTo returns what runs were given. Runs that were given nothing are missing from the result,
+// as are most runs.
 func GivenTo(r sql.Reader, runs []int64) (map[int64]*job.Given, error) {
 	out := map[int64]*job.Given{}
 	scan := func(rows *sql.Rows) (id int64, err error) {

@@ -7,8 +7,9 @@ import (
 	"go-crontab/sql"
 )
 
-// BackfillRow is a range of due times of a job that are started in addition to its schedule. It has
-// its own cursor: claims insert its next runs whenever fewer than Parallel are alive.
+// BackfillRow is a range of due times of a job that are started in addition to its schedule. The
+// backfill has its own cursor: whenever fewer than Parallel of its runs are alive, claims insert
+// its next runs.
 type BackfillRow struct {
 	ID       int64 // of the request; its runs carry it
 	JobID    int64
@@ -28,7 +29,7 @@ type BackfillRow struct {
 	Updated  job.Micros
 }
 
-// BackfillState is the state of a backfill, as its row spells it.
+// BackfillState is the state of a backfill, in the same words as in its row.
 type BackfillState string
 
 // States of a backfill.
@@ -58,12 +59,12 @@ func InsertBackfill(tx *sql.Tx, b *BackfillRow) error {
 	return err
 }
 
-// BackfillOf reads a backfill, or sql.ErrNotFound. It takes no lock.
+// BackfillOf reads a backfill. If there is none, the error is sql.ErrNotFound. It takes no lock.
 func BackfillOf(r sql.Reader, id int64) (BackfillRow, error) {
 	return oneBackfill(r, "", id)
 }
 
-// LockBackfill locks and reads a backfill, or sql.ErrNotFound.
+// LockBackfill locks and reads a backfill. If there is none, the error is sql.ErrNotFound.
 func LockBackfill(tx *sql.Tx, id int64) (BackfillRow, error) {
 	return oneBackfill(tx, " FOR UPDATE", id)
 }
@@ -89,8 +90,8 @@ func oneBackfill(r sql.Reader, lock string, id int64) (BackfillRow, error) {
 	return found[0], nil
 }
 
-// Hungry is a backfill that is not done, with those columns of its job that are needed to insert
-// its next runs.
+// Hungry is a backfill that is not done, with the columns of its job that the insert of its next
+// runs needs.
 type Hungry struct {
 	BackfillRow
 	AppID   int32
@@ -99,8 +100,8 @@ type Hungry struct {
 	Deleted bool // the job is deleted
 }
 
-// HungryBackfills lists backfills with ids above after that are not done, without backfills of
-// paused jobs. It takes no lock.
+// HungryBackfills lists backfills that are not done, without backfills of paused jobs. It begins
+// after the id `after`. It takes no lock.
 func HungryBackfills(r sql.Reader, after int64, limit int) ([]Hungry, error) {
 	const query = `
 		SELECT ` + backfillColumns + `, j.app_id, j.hash, j.version, j.living IS NULL
@@ -214,9 +215,9 @@ func MoveBackfills(tx *sql.Tx, backfills []BackfillRow) error {
 	return expect("move backfills", n, len(backfills), err)
 }
 
-// BackfillStates returns the states of backfills. The transaction has locked the rows of their jobs.
-// A cancellation locks these rows too, so it cannot come in between. A request for reruns is no
-// backfill, although its runs have that kind.
+// BackfillStates returns the states of backfills. The transaction has locked the rows of their
+// jobs. A cancellation locks these rows, too, so the states stay true until the commit. A request
+// for reruns is not a backfill, although its runs have kind Backfill.
 func BackfillStates(tx *sql.Tx, ids []int64) (map[int64]BackfillState, error) {
 	out := map[int64]BackfillState{}
 	if len(ids) == 0 {

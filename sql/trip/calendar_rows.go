@@ -11,9 +11,9 @@ import (
 	"go-crontab/sql"
 )
 
-// CalendarRow is the row of a calendar. A calendar that cannot be read, because a newer version or
-// a manual edit wrote it, has SpecErr instead of Calendar. That affects only the jobs that name the
-// calendar.
+// CalendarRow is the row of a calendar. A calendar that cannot be read has SpecErr instead of
+// Calendar: a newer version wrote it, or it was changed outside the program. Only the jobs that
+// name the calendar are affected.
 type CalendarRow struct {
 	ID, Version      int64
 	Name             string
@@ -34,8 +34,8 @@ func (e *CalendarError) Error() string { return fmt.Sprintf("calendar %q: %v", e
 
 func (e *CalendarError) Unwrap() error { return e.Err }
 
-// knownCalendars caches compiled calendars by the digest of their definitions. So an entry can
-// neither be outdated nor belong to another schema.
+// knownCalendars caches compiled calendars by the digest of their definitions. So an entry can be
+// neither outdated nor of another schema.
 var knownCalendars = struct {
 	sync.Mutex
 	byDigest map[string]knownCalendar
@@ -47,8 +47,8 @@ type knownCalendar struct {
 	err error
 }
 
-// maxKnownCalendars bounds the cached definitions, in bytes. Compiled calendars take a few times as
-// much.
+// maxKnownCalendars bounds the cached definitions, in bytes. Compiled calendars take a few times
+// as many bytes.
 const maxKnownCalendars = 32 << 20
 
 func knowCalendar(digest []byte) (knownCalendar, bool) {
@@ -194,7 +194,7 @@ func CalendarRows(r sql.Reader, names []string) (map[string]CalendarRow, error) 
 	return out, nil
 }
 
-// LockCalendar locks and returns a calendar, or sql.ErrNotFound.
+// LockCalendar locks and returns a calendar. If there is none, the error is sql.ErrNotFound.
 func LockCalendar(tx *sql.Tx, name string) (CalendarRow, error) {
 	const query = `
 		SELECT ` + calendarColumns + `
@@ -204,7 +204,8 @@ func LockCalendar(tx *sql.Tx, name string) (CalendarRow, error) {
 	return sql.First(sql.Select(tx, "lock calendar", scanCalendar, query, name))
 }
 
-// CalendarNamed returns a calendar with its number of jobs, or sql.ErrNotFound.
+// CalendarNamed returns a calendar with its number of jobs. If there is none, the error is
+// sql.ErrNotFound.
 func CalendarNamed(r sql.Reader, name string) (CalendarRow, error) {
 	const query = `
 		SELECT ` + calendarColumns + `

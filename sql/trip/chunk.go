@@ -19,8 +19,8 @@ type Chunk struct {
 // outputBytes bounds the output that one statement carries.
 const outputBytes = 2 << 20
 
-// PutChunks writes pieces. It replaces a stored piece with the same beginning, because the piece
-// may have grown.
+// PutChunks writes pieces. If a stored piece has the same beginning, PutChunks replaces it,
+// because the piece may have grown.
 func PutChunks(tx *sql.Tx, chunks []Chunk) error {
 	for len(chunks) > 0 {
 		n, size := 0, 0
@@ -88,7 +88,7 @@ func DropChunks(tx *sql.Tx, runs []int64) error {
 	return nil
 }
 
-// Outputs puts the pieces of launches together. A launch without pieces is missing.
+// Outputs joins the pieces of each launch. A launch without pieces is missing from the result.
 func Outputs(r sql.Reader, launches []Launch) (map[Launch]job.Output, error) {
 	out := map[Launch]job.Output{}
 	if len(launches) == 0 {
@@ -122,8 +122,8 @@ func Outputs(r sql.Reader, launches []Launch) (map[Launch]job.Output, error) {
 	return out, nil
 }
 
-// StrayChunks lists runs that have pieces but do not execute: the transaction that ended the run
-// did not know of the pieces, or they came late.
+// StrayChunks lists runs that have pieces but do not execute. The transaction that ended such a
+// run did not know of the pieces, or the pieces came late.
 func StrayChunks(r sql.Reader, limit int) ([]int64, error) {
 	query := `
 		SELECT c.run_id

@@ -14,8 +14,8 @@ type Candidate struct {
 	Hash    int
 	Version int32
 	NextDue job.Micros
-	Paused  bool       // it was paused until NextDue, which has come
-	Parked  job.Micros // the cursor of a paused job; zero: none
+	Paused  bool       // the job was paused until NextDue, and that time has come
+	Parked  job.Micros // the cursor while the job is paused; zero: none
 	Resumed job.Micros // when its last pause ended; zero: it was never paused
 }
 
@@ -26,8 +26,8 @@ type Slice struct {
 	NotApps          []int32
 }
 
-// Candidates lists jobs whose cursor is in the slice, the earliest first, and jobs whose pause has
-// ended by itself. It takes no lock.
+// Candidates lists jobs whose cursor is in the slice, the earliest first. Jobs whose pause has
+// ended by itself are among them. Candidates takes no lock.
 func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, error) {
 	others := ""
 	if len(s.NotApps) > 0 {
@@ -49,7 +49,7 @@ func Candidates(r sql.Reader, s Slice, now job.Micros, limit int) ([]Candidate, 
 		int64(s.From), int64(s.Before), s.FromHash, s.ToHash, int64(now), limit)
 }
 
-// Cursor returns the first due time that no run has; zero: none.
+// Cursor returns the first due time without a run; zero: none.
 func (c *Candidate) Cursor() job.Micros {
 	if c.Paused {
 		return c.Parked
@@ -96,9 +96,9 @@ func Versions(r sql.Reader, jobs []int64) (map[int64]int32, error) {
 	return out, nil
 }
 
-// Definitions reads the current definitions of jobs, with the calendars that they name. It takes no
-// lock. If a calendar changes at this moment, the definition is left out: the change has given the
-// job a new version. If a definition was deleted by hand, its text is empty and cannot be used.
+// Definitions reads the current definitions of jobs, with the calendars that they name. It takes
+// no lock. If a calendar changes at this moment, the job has a new version, and the definition is
+// left out. If a definition was deleted outside the program, its text is empty and cannot be used.
 func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	if len(jobs) == 0 {
 		return nil, nil
@@ -123,8 +123,8 @@ func Definitions(r sql.Reader, jobs []int64) ([]Definition, error) {
 	return withCalendars(r, found)
 }
 
-// LockJobs locks the rows of jobs, and returns them by id. A missing job is locked by another
-// transaction, or does not exist.
+// LockJobs locks the rows of jobs, and returns them by id. If a job is missing from the result,
+// another transaction has locked it, or it does not exist.
 func LockJobs(tx *sql.Tx, ids []int64) (map[int64]*Job, error) {
 	out := make(map[int64]*Job, len(ids))
 	if len(ids) == 0 {
@@ -178,8 +178,8 @@ func Existing(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 type Cursor struct {
 	JobID   int64
 	Next    job.Micros // zero: no further due time
-	BegunTo job.Micros // the latest due time of the schedule that has begun or ended with the claim; zero: none
-	Running int64      // the run that has the turn now; zero: the old one stays
+	BegunTo job.Micros // the latest scheduled due time that begins or ends with the claim; zero: none
+	Running int64      // the run that has the turn now; zero: unchanged
 }
 
 // MoveCursors moves the cursors of jobs whose rows the transaction has locked.
@@ -205,7 +205,7 @@ func MoveCursors(tx *sql.Tx, cursors []Cursor) error {
 	return beginCursors(tx, begun)
 }
 
-// setCursors moves the cursors of jobs in which the claim neither starts nor ends a run.
+// setCursors moves the cursors of jobs for which the claim neither starts nor ends a run.
 func setCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
@@ -228,7 +228,7 @@ func setCursors(tx *sql.Tx, cursors []Cursor) error {
 	return expect("move cursors", n, len(cursors), err)
 }
 
-// beginCursors moves the cursors of jobs in which the claim also starts or ends runs.
+// beginCursors moves the cursors of jobs for which the claim also starts or ends runs.
 func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
@@ -256,8 +256,8 @@ func beginCursors(tx *sql.Tx, cursors []Cursor) error {
 	return expect("move cursors and mark jobs as begun", n, len(cursors), err)
 }
 
-// endCursors clears the cursors of jobs that have no further due time, and in which the claim
-// neither starts nor ends a run.
+// endCursors clears the cursors of jobs that have no further due time. The claim neither starts
+// nor ends a run of these jobs.
 func endCursors(tx *sql.Tx, cursors []Cursor) error {
 	if len(cursors) == 0 {
 		return nil
@@ -295,7 +295,8 @@ func insertRuns(tx *sql.Tx, owner Owner, state State, runs []Run, columns string
 		return nil
 	}
 
-	// Nearly all runs were given nothing and are not watched, and then the columns are left out.
+	// Nearly all runs were given nothing and are not watched. Without such runs, the columns are
+	// left out.
 	given := slices.ContainsFunc(runs, func(run Run) bool { return run.Given != nil })
 	var texts []any
 	if given {

@@ -8,11 +8,11 @@
 //	(retries, runs by hand, backfills)                          │
 //	                      executing, session dead ───lose───────┘
 //
-// It also holds the rows that several stages read or lock together with jobs: calendars, limits of
-// apps, marks on nodes, rules of retention, names of secrets, and references of jobs.
+// The package also holds the rows that several stages read or lock together with jobs: calendars,
+// limits of apps, marks on nodes, rules of retention, names of secrets, and references of jobs.
 //
 // Every state change is guarded by id, owner, state and claim count. A row that does not match
-// stays unchanged, and the caller learns that.
+// stays unchanged, and the caller learns that it did.
 //
 // Lock order of a transaction: calendars, groups, jobs ascending, limits of apps, runs ascending,
 // inserts. Package sql has the whole order.

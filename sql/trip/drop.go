@@ -24,7 +24,7 @@ const dropOutputs = `
 	STRAIGHT_JOIN output o FORCE INDEX (PRIMARY) ON o.run_id = n.id`
 
 // DropRuns removes ended runs with their output and their entries in lists. It finds all rows by
-// primary keys, so it locks only rows that it removes.
+// primary keys, so it locks no row that stays.
 func DropRuns(tx *sql.Tx, runs []OldRun) error {
 	var ids, outputs []int64
 	notable := map[job.Outcome][]OldRun{}
@@ -93,9 +93,9 @@ func dropNotable(tx *sql.Tx, outcome job.Outcome, runs []OldRun) error {
 	return err
 }
 
-// HoldVersion keeps others from changing a job, or returns sql.ErrMoved if its version has changed.
-// It comes last in a transaction that removes runs: then the job's row is locked only during the
-// COMMIT, and starts hardly wait.
+// HoldVersion keeps others from changing a job. If the version of the job has changed, the error
+// is sql.ErrMoved. HoldVersion comes last in a transaction that removes runs. So the job's row is
+// locked only during the COMMIT, and starts hardly wait.
 func HoldVersion(tx *sql.Tx, jobID int64, version int32) error {
 	const query = `
 		SELECT version

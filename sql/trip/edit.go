@@ -33,7 +33,7 @@ type JobRow struct {
 	Followed bool // see Job
 }
 
-// Cursor returns the first due time that no run has; zero: none.
+// Cursor returns the first due time without a run; zero: none.
 func (j *JobRow) Cursor() job.Micros {
 	if j.Paused {
 		return j.Parked
@@ -113,8 +113,8 @@ func LockToEdit(tx *sql.Tx, ids []int64) (map[int64]*JobRow, error) {
 	return lockToEdit(tx, ids, "FOR UPDATE SKIP LOCKED")
 }
 
-// AwaitToEdit is like LockToEdit for one job, but waits for the lock. If a job is due many times a
-// second, its row is locked nearly always, but never for long.
+// AwaitToEdit is like LockToEdit for one job, but waits for the lock. The wait is short: if a job
+// is due many times a second, its row is nearly always locked, but never for long.
 func AwaitToEdit(tx *sql.Tx, id int64) (map[int64]*JobRow, error) {
 	return lockToEdit(tx, []int64{id}, "FOR UPDATE")
 }
@@ -154,9 +154,9 @@ type Ahead struct {
 	Ended   job.Micros // only of LastScheduled
 }
 
-// RunsAhead lists the scheduled runs of jobs that are due after an instant, by job in the order of
-// due times. The transaction has locked the rows of the jobs, so none of their runs can be claimed
-// or started.
+// RunsAhead lists the scheduled runs that are due after an instant, by job and in the order of due
+// times. The transaction has locked the rows of the jobs, so no run of theirs can be claimed or
+// started.
 func RunsAhead(tx *sql.Tx, jobs []int64, after job.Micros) (map[int64][]Ahead, error) {
 	out := map[int64][]Ahead{}
 	scan := func(rows *sql.Rows) (a Ahead, err error) {
@@ -267,7 +267,7 @@ func InsertCounted(tx *sql.Tx, counted []Counted, now job.Micros) error {
 }
 
 // WriteJobs writes the rows of jobs, which the transaction has locked. If another living job
-// already has such a name, it returns sql.ErrExists.
+// already has the name of one of them, the error is sql.ErrExists.
 func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	if len(jobs) == 0 {
 		return nil
@@ -312,8 +312,8 @@ func WriteJobs(tx *sql.Tx, jobs []JobRow) error {
 	return expect("write jobs", n, len(jobs), err)
 }
 
-// InsertJobs writes new jobs and sets their ids. If a living job already has such a name, it
-// returns sql.ErrExists.
+// InsertJobs writes new jobs and sets their ids. If a living job already has the name of one of
+// them, the error is sql.ErrExists.
 func InsertJobs(tx *sql.Tx, jobs []*JobRow) error {
 	if len(jobs) == 0 {
 		return nil
@@ -481,10 +481,11 @@ func DropPauses(tx *sql.Tx, jobs []int64) error {
 	return err
 }
 
-// SpawnBy returns when the last spawn window of some jobs ends; zero if nothing can be spawned any
-// more. running holds the run with the turn of each job: it started last, so its window ends last.
-// If such a run has not begun, it may have been woken just after another run started. The window of
-// that other run ends at `latest` or before, so SpawnBy takes `latest` for it.
+// SpawnBy returns when the last spawn window of some jobs ends; zero: nothing can be spawned any
+// more. running holds the run with the turn of each job. This run started last, so its window ends
+// last. If it has not begun, it may have been woken just after another run started. SpawnBy cannot
+// see the window of that other run, and takes `latest` instead, because the window ends at
+// `latest` or before.
 func SpawnBy(r sql.Reader, running []int64, latest job.Micros) (until job.Micros, err error) {
 	scan := func(rows *sql.Rows) (by job.Micros, err error) {
 		err = rows.Scan(&by)
@@ -505,7 +506,7 @@ func SpawnBy(r sql.Reader, running []int64, latest job.Micros) (until job.Micros
 	return until, nil
 }
 
-// Apps returns the numbers of apps by name. Apps without a number are missing.
+// Apps returns the numbers of apps by name. Apps without a number are missing from the result.
 func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 	out := make(map[string]int32, len(names))
 	scan := func(rows *sql.Rows) (id int32, err error) {
@@ -524,7 +525,8 @@ func Apps(r sql.Reader, names []string) (map[string]int32, error) {
 	return out, nil
 }
 
-// NumberApps gives a number to each app without one. An app without jobs does no harm.
+// NumberApps gives a number to each app without one. The number of an app that gets no job does no
+// harm.
 func NumberApps(tx *sql.Tx, names []string) error {
 	for part := range slices.Chunk(names, atOnce) {
 		query := "INSERT IGNORE INTO app (name) VALUES " + sql.Values(len(part), 1)

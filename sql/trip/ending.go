@@ -56,8 +56,8 @@ type Again struct {
 	At    job.Micros
 }
 
-// InsertAgain inserts the next attempts of runs as idle. An attempt that exists already stays as it
-// is.
+// InsertAgain inserts the next attempts of runs as idle. An attempt that already exists stays
+// unchanged.
 func InsertAgain(tx *sql.Tx, attempts []Again) error {
 	if len(attempts) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 )
 
 // FinishAlone writes the ends of a session's executing runs that are not awaited and hold no slot.
-// It returns the number of changed rows. If it changed fewer rows than there are ends, EndedAmong
-// tells which runs have ended, now or before.
+// It returns the number of changed rows. If that number is lower than the number of ends,
+// EndedAmong finds the runs that have ended, now or before.
 func FinishAlone(tx *sql.Tx, session Owner, ends []End) (changed int64, err error) {
 	return finish(tx, session, ends, " AND r.awaited = 0 AND r.grp = 0")
 }
@@ -25,8 +25,9 @@ func Finish(tx *sql.Tx, session Owner, ends []End) error {
 // finish writes the ends of runs that match the guard. It skips a run that is no longer at its
 // launch, because another node has ended it.
 //
-// Most ends differ only in their times. For such ends, the statement has three numbers a run and
-// one copy of the other values. Each further column would cost the server a microsecond a run.
+// Most ends differ only in their times. For such ends, the statement has three numbers for each
+// run, and one copy of the other values. Each further column would cost the server a microsecond
+// for each run.
 func finish(tx *sql.Tx, session Owner, ends []End, guard string) (changed int64, err error) {
 	plain := map[alike][]*End{}
 	var rich []*End
@@ -78,8 +79,8 @@ type alike struct {
 // Values of the column exit_code that are not exit codes.
 const (
 	noExit = -1
-	// HTTPStatus is added to the status of an HTTP response, which is stored as the exit code. The
-	// sum is higher than any exit code of a command.
+	// HTTPStatus is added to the status of an HTTP response. The sum is stored as the exit code.
+	// It is higher than any exit code of a command.
 	HTTPStatus = 1000
 )
 
@@ -160,9 +161,9 @@ func finishRich(tx *sql.Tx, session Owner, ends []*End, guard string) (int64, er
 	return changed, dropLive(tx, ends)
 }
 
-// insertOutput stores the output of runs whose rows say that there is output, if it is not stored
-// yet. So it leaves out runs that another node has ended. If an end is written again after an
-// unknown commit, its output is not stored twice.
+// insertOutput stores the output of runs. It skips runs whose rows do not say that they have
+// output, because another node has ended them. It also skips output that is already stored,
+// because an end may be written again after an unknown commit.
 func insertOutput(tx *sql.Tx, ends []*End) error {
 	with := slices.DeleteFunc(slices.Clone(ends), func(e *End) bool { return !e.storesOutput() })
 	if len(with) == 0 {
@@ -217,8 +218,8 @@ func insertOutput(tx *sql.Tx, ends []*End) error {
 	return insert()
 }
 
-// storesOutput reports whether the run gets a row of output. If an HTTP response has no body, the
-// run gets a row only if it did not succeed.
+// storesOutput reports whether the run gets a row of output. For an HTTP response without a body,
+// the run gets a row only if it did not succeed.
 func (e *End) storesOutput() bool {
 	return e.Output.Kept() > 0 || e.Output.Answer != nil && e.Outcome != job.Succeeded
 }
@@ -247,8 +248,8 @@ func bytesOf(text []byte) []byte {
 	return text
 }
 
-// dropLive removes the pieces of live output, which readers use only while a run executes. It does
-// so even if another node has ended the run.
+// dropLive removes the pieces of live output, because readers use them only while a run executes.
+// It removes them even if another node has ended the run.
 func dropLive(tx *sql.Tx, ends []*End) error {
 	var live []int64
 	for _, e := range ends {

@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Group bounds the number of runs of its jobs that execute at once, and the rate of their starts.
+// Group bounds how many runs of its jobs execute at once, and how many start in a period.
 type Group struct {
 	ID     int32
 	Name   string
@@ -18,7 +18,7 @@ type Group struct {
 	Taken  int          // slots that executing runs hold
 	Rate   job.Rate     // zero: none
 	Starts []job.Micros // the times of its latest starts, oldest first. It is empty without a rate
-	WakeAt job.Micros   // when time must wake its waiting runs; zero: never
+	WakeAt job.Micros   // when its waiting runs must be woken by time; zero: never
 }
 
 const groupColumns = "id, name, slots, taken, rate, period, starts, wake_at"
@@ -113,8 +113,8 @@ func MoveTaken(tx *sql.Tx, group int32, by int) error {
 	return expect("change used slots", n, 1, err)
 }
 
-// WokenFirst is the time for which a woken run has precedence over runs that have not waited for a
-// slot of its group.
+// WokenFirst is the time for which a woken run goes before new runs, which have not waited for a
+// slot of the group.
 const WokenFirst = 5 * time.Second
 
 // Woken counts, by group, the runs that were woken for a slot in the last WokenFirst and are still
@@ -145,8 +145,8 @@ func Woken(r sql.Reader, groups []int32, now job.Micros) (map[int32]int, error) 
 }
 
 // WakeGroups wakes the first waiting runs of locked groups, one for each free slot that the rate
-// admits now. If the rate keeps others waiting, WakeAt says when to wake them. It returns the number
-// of runs that it woke.
+// admits now. If the rate keeps other runs waiting, WakeAt says when to wake these. WakeGroups
+// returns the number of runs that it woke.
 func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 	ids := make([]int32, len(groups))
 	for i, g := range groups {
@@ -165,7 +165,7 @@ func WakeGroups(tx *sql.Tx, groups []*Group, now job.Micros) (int, error) {
 		free[g.ID] = max(0, g.Free(now)-woken[g.ID])
 		n := free[g.ID]
 		if g.Rate.Any() {
-			n++ // one more shows whether others go on waiting
+			n++ // one more run, to see whether runs go on waiting
 		}
 		if n > 0 {
 			lines, most = append(lines, groupLine(g.ID)), append(most, n)

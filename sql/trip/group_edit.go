@@ -7,8 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// LockGroup locks and returns a group; nil: it does not exist. It waits for starts that hold the
-// row.
+// LockGroup locks and returns a group; nil: it does not exist. LockGroup waits for starts that
+// have locked the row.
 func LockGroup(tx *sql.Tx, name string) (*Group, error) {
 	query := `
 		SELECT ` + groupColumns + `
@@ -57,8 +57,8 @@ func InsertGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	return err
 }
 
-// SetGroup changes the slots and the rate of a locked group. Taken slots stay taken until their runs
-// end. Starts under the old rate count for the new one, as many of them as the row knows.
+// SetGroup changes the slots and the rate of a locked group. Taken slots stay taken until their
+// runs end. Starts under the old rate count for the new rate, as many as the row has.
 func SetGroup(tx *sql.Tx, g *Group, now job.Micros) error {
 	const query = `
 		UPDATE grp

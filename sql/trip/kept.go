@@ -12,13 +12,13 @@ import (
 )
 
 // An app may have a limit of kept output. Table app_output holds the sum for each limited app. The
-// trip itself does not count: a run is counted after it has ended.
+// sum grows only after a run has ended, so starts and ends do no counting.
 //
-// Each count of an app has a number. A row of `output` stores the number of the count that includes
-// it, and the row of app_output stores the number of the valid count. Both change in one
-// transaction. So a run that is found twice is counted once, and it is subtracted only if it was
-// counted. Runs are found in two ways: by the notes of their ends (see Note), and by one scan from
-// the first due time on, for runs that ended before the notes were followed.
+// Each count of an app has a number. A row of `output` stores the number of the count that
+// includes it, and the row of app_output stores the number of the valid count. Both change in one
+// transaction. So a run that is found twice is counted once, and only counted runs are subtracted.
+// Runs are found in two ways: by the notes of their ends (see Note), and by one scan from the
+// first due time on. The scan finds runs that ended before the notes were followed.
 //
 // Lock order: rows of output ascending, rows of run, rows of app_output ascending, the limit.
 
@@ -58,7 +58,7 @@ type OutputSum struct {
 // OutputSums are the sums of all apps that are counted.
 type OutputSums struct {
 	Counting bool  // the notes of ends are being followed
-	Upto     int64 // the note up to which runs are counted
+	Upto     int64 // the last note whose runs are counted
 	Apps     map[int32]OutputSum
 }
 
@@ -126,12 +126,12 @@ func ForgetNotes(tx *sql.Tx) error {
 	return err
 }
 
-// nextCount is the number of a new count. No earlier count has it, even if rows of app_output were
-// removed.
+// nextCount is the number of a new count. No earlier count has this number, even if rows of
+// app_output were removed.
 const nextCount = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
-// CountApps starts to count the given apps. For all other apps, whose new runs are not counted, it
-// resets the scan for earlier runs.
+// CountApps starts to count the given apps. New runs of other apps are not counted, so for these
+// apps CountApps resets the scan for earlier runs.
 func CountApps(tx *sql.Tx, apps []int32) error {
 	forget := `
 		UPDATE app_output
@@ -151,7 +151,8 @@ func CountApps(tx *sql.Tx, apps []int32) error {
 	return err
 }
 
-// CountAgain restarts the count of an app whose sum contradicts its rows.
+// CountAgain starts a new count of an app's kept output at zero, because the stored sum does not
+// match the output that the runs have.
 func CountAgain(tx *sql.Tx, s OutputSum) error {
 	const query = `
 		UPDATE app_output FORCE INDEX (PRIMARY)
@@ -163,11 +164,11 @@ func CountAgain(tx *sql.Tx, s OutputSum) error {
 
 const (
 	countNotes = 100    // rows of `ending` that one transaction counts at most
-	countMost  = 10_000 // runs that one statement looks at. It may be a few more: see CountNotes and countEnd
+	countMost  = 10_000 // the most runs that one statement looks at, or a few more: see CountNotes and countEnd
 )
 
-// CountNotes counts the output of runs of the given apps that the next notes list, up to note upto.
-// It returns the last note that it counted. It does not split a note.
+// CountNotes counts the kept output of the given apps, for the runs in the next notes, up to note
+// upto. It returns the last note that it counted. It does not split a note.
 func CountNotes(tx *sql.Tx, apps []int32, from, upto int64) (counted int64, err error) {
 	const query = `
 		SELECT id, runs
@@ -246,8 +247,8 @@ func CountOld(tx *sql.Tx, s OutputSum) error {
 // noEnd is later than all due times.
 const noEnd job.Micros = math.MaxInt64
 
-// countEnd returns the end (excluded) of the due times of the app's next countMost runs. It does
-// not split the runs of one due time.
+// countEnd bounds the app's next countMost runs from a due time on. It returns the end (excluded)
+// of their due times. It does not split the runs of one due time.
 func countEnd(r sql.Reader, app int32, from job.Micros) (job.Micros, error) {
 	const query = `
 		SELECT due
@@ -277,7 +278,7 @@ func keptRuns(r sql.Reader, ids []int64) ([]keptRun, error) {
 		return nil, nil
 	}
 
-	// LEAST keeps the sum from overflowing if output_kept was edited by hand.
+	// LEAST keeps the sum from overflowing if output_kept was changed outside the program.
 	const query = `
 		SELECT r.id, r.app_id, r.due, LEAST(r.output_kept, 1073741824), COALESCE(a.count, 0)
 		FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$[0]')) n
@@ -292,8 +293,8 @@ func keptRuns(r sql.Reader, ids []int64) ([]keptRun, error) {
 	return sql.Select(r, "read how much output is kept", scan, query, singles(ids))
 }
 
-// lockOutputs locks the rows of output of runs. It returns the stored count number of each run, and
-// the runs with parts. A run without a row of output is missing.
+// lockOutputs locks the rows of output of runs. It returns the stored count number of each run,
+// and the runs with parts. A run without a row of output is missing from the result.
 func lockOutputs(tx *sql.Tx, ids []int64) (out map[int64]int64, parted []int64, err error) {
 	out = make(map[int64]int64, len(ids))
 	for part := range slices.Chunk(slices.Sorted(slices.Values(ids)), 500) {
@@ -343,7 +344,7 @@ func countOutput(tx *sql.Tx, apps []int32, ids []int64) error {
 		return err
 	}
 
-	// Read again: with the locks, no other transaction can remove the output.
+	// Read again: now that the rows are locked, no other transaction can remove the output.
 	if found, err = keptRuns(tx, slices.Collect(maps.Keys(counted))); err != nil {
 		return err
 	}
@@ -398,7 +399,7 @@ func addOutput(tx *sql.Tx, s OutputSum) error {
 }
 
 // uncountOutput subtracts the output of runs from the sums that include it. It locks the rows of
-// output, and removes their parts.
+// output, and removes the parts of the output.
 func uncountOutput(tx *sql.Tx, ids []int64) error {
 	counted, parted, err := lockOutputs(tx, ids)
 	if err != nil {
@@ -442,9 +443,9 @@ type KeptOutput struct {
 	Bytes int64
 }
 
-// OldestOutput lists counted output of an app, the earliest due first, at most limit. It looks at a
-// bounded number of runs, and returns the due time where it stopped and whether it has passed all
-// runs.
+// OldestOutput lists counted output of an app, the earliest due first, at most limit. It looks at
+// a bounded number of runs. It returns the due time where it stopped, and whether it has passed
+// all runs.
 func OldestOutput(r sql.Reader, s OutputSum, limit int) (out []KeptOutput, end job.Micros, last bool, err error) {
 	end, err = countEnd(r, s.AppID, s.Upto)
 	if err != nil {
@@ -473,8 +474,8 @@ func OldestOutput(r sql.Reader, s OutputSum, limit int) (out []KeptOutput, end j
 }
 
 // DropOutput removes the output of runs of an app, but not the rows of the runs. It notes that the
-// app has no counted output of runs due before upto. It returns sql.ErrMoved if the app's limit has
-// changed, or if the sum belongs to another count.
+// app has no counted output of runs due before upto. If the app's limit has changed, or the sum
+// belongs to another count, the error is sql.ErrMoved.
 func DropOutput(tx *sql.Tx, l OutputLimit, s OutputSum, runs []KeptOutput, upto job.Micros) error {
 	if len(runs) > 0 {
 		ids := singles(idsOfKept(runs))

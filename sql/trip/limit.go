@@ -40,11 +40,11 @@ func CountWaiting(r sql.Reader, app string, most int64) (int64, error) {
 	return found[0], nil
 }
 
-// A negative limit, which only a manual edit can write, means no limit.
+// A negative limit means no limit. It comes only from a change outside the program.
 const limitColumns = "GREATEST(COALESCE(jobs, 0), 0), GREATEST(COALESCE(runs_per_minute, 0), 0)," +
 	" GREATEST(COALESCE(waiting, 0), 0), GREATEST(COALESCE(output, 0), 0)"
 
-// startsColumn is bounded, so a manual edit cannot make the sum overflow.
+// startsColumn is bounded, so that a change outside the program cannot make the sum overflow.
 const startsColumn = "LEAST(GREATEST(starts, 0), 1000000000)"
 
 // Limits returns the limits of all apps with limits.
@@ -60,9 +60,9 @@ func Limits(r sql.Reader) (map[string]job.AppLimits, error) {
 	return out, err
 }
 
-// HoldLimits returns the limits of an app and keeps others from counting against them until this
-// transaction is over. For an app without limits it locks nothing. It writes the row, as TakeLocks
-// does, for multi-writer clusters.
+// HoldLimits returns the limits of an app, and keeps others from counting against them until this
+// transaction is over. For an app without limits it locks nothing. For multi-writer clusters, it
+// locks the row by writing it, as TakeLocks does.
 func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error) {
 	hold := `
 		UPDATE app_limit FORCE INDEX (PRIMARY)
@@ -79,8 +79,8 @@ func HoldLimits(tx *sql.Tx, app string) (l job.AppLimits, found bool, err error)
 	return l, found, err
 }
 
-// AppStarts returns the starts of an app from a second on: the starts of all sessions, and
-// requested runs.
+// AppStarts returns the starts of an app from the second `since` on: the starts of all sessions,
+// and requested runs.
 func AppStarts(r sql.Reader, app string, since int64) (job.Starts, error) {
 	out := job.Starts{}
 	scan := func(rows *sql.Rows) error {
@@ -104,8 +104,8 @@ func AddAskedRuns(tx *sql.Tx, app string, at, runs int64) error {
 	return err
 }
 
-// StartsBeside returns the starts of the apps from a second on, without the starts of the given
-// session.
+// StartsBeside returns the starts of the apps from the second `since` on. It leaves out the starts
+// of the given session.
 func StartsBeside(r sql.Reader, apps []string, since int64, session uuid.UUID) (map[string]job.Starts, error) {
 	out := map[string]job.Starts{}
 	if len(apps) == 0 {

@@ -13,8 +13,9 @@ import (
 // holds the place, so the index `live` can find the first run of a line, or count a line, without
 // reading other lines.
 //
-// The line of a job: first scheduled and manual runs, then backfills; the earliest due first. The
-// line of a group: the highest priority first, then the earliest due. Its places are negative.
+// In the line of a job, scheduled and manual runs come first, and backfills after them. Among each
+// of these, the earliest due run comes first. In the line of a group, the highest priority comes
+// first, and among equal ones the earliest due run. The places in a group's line are negative.
 const (
 	dueBits      = 33 // seconds since 1970
 	priorityBits = 8

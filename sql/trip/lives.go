@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewLife numbers a session, in the transaction that registers it. The number is never used again.
+// NewLife gives a session its number, in the transaction that registers the session. The number is
+// never used again.
 func NewLife(tx *sql.Tx, session uuid.UUID, node string) (Owner, error) {
 	const query = `
 		INSERT INTO life (session, node, started)
@@ -49,7 +50,7 @@ func Living(r sql.Reader) (map[Owner]string, error) {
 	return living, err
 }
 
-// NodeOf returns the name of a session's node; "": no session has the number.
+// NodeOf returns the name of a session's node; "": there is no such session.
 func NodeOf(r sql.Reader, session Owner) (string, error) {
 	const query = `
 		SELECT node
@@ -63,8 +64,8 @@ func NodeOf(r sql.Reader, session Owner) (string, error) {
 	return found[0], err
 }
 
-// ExecutingRuns lists the runs that execute for an owner, the earliest due first, beginning after
-// the given run. It takes no lock.
+// ExecutingRuns lists the runs that execute for an owner, after the given run, the earliest due
+// first. It takes no lock.
 func ExecutingRuns(r sql.Reader, owner Owner, after Held, limit int) ([]Held, error) {
 	const query = `
 		SELECT ` + heldColumns + `
@@ -78,8 +79,8 @@ func ExecutingRuns(r sql.Reader, owner Owner, after Held, limit int) ([]Held, er
 }
 
 // Release makes runs of a session idle at once, and returns their number. The caller guarantees
-// that nothing was or will be spawned for them. Prepared runs need no release: otherwise they
-// become overdue two seconds after they are due.
+// that nothing was or will be spawned for these runs. For prepared runs Release only saves time:
+// without it, they become overdue two seconds after they are due.
 func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, error) {
 	if len(launches) == 0 {
 		return 0, nil
@@ -93,8 +94,8 @@ func Release(tx *sql.Tx, session Owner, state State, launches []Launch) (int64, 
 	return n, err
 }
 
-// SpawnByOf returns the latest spawn_by of the executing runs of an app, or of all apps if app is
-// zero; zero: no run executes. It takes no lock.
+// SpawnByOf returns the latest spawn_by of the executing runs of an app; app zero means all apps.
+// It returns zero if no run executes. It takes no lock.
 func SpawnByOf(r sql.Reader, app int32) (job.Micros, error) {
 	owners, err := Owners(r)
 	if err != nil || len(owners) == 0 {

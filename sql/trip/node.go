@@ -5,8 +5,8 @@ import (
 	"go-crontab/sql"
 )
 
-// NodeRow holds the marks that people put on a node, by its name. The row outlives sessions. A node
-// without marks has no row.
+// NodeRow holds the marks that people put on a node. A mark belongs to the node's name, so it
+// outlives sessions. A node without marks has no row.
 type NodeRow struct {
 	Name     string
 	Draining bool // it takes no new work, and a person waits until it is empty
@@ -22,7 +22,7 @@ func scanNode(rows *sql.Rows) (n NodeRow, err error) {
 	return n, err
 }
 
-// CordonedNodes lists the nodes that must take no new work, living or not.
+// CordonedNodes lists the nodes, living or not, that must take no new work.
 func CordonedNodes(r sql.Reader) ([]NodeRow, error) {
 	const query = `
 		SELECT ` + nodeColumns + `
@@ -32,7 +32,7 @@ func CordonedNodes(r sql.Reader) ([]NodeRow, error) {
 	return sql.Select(r, "list cordoned nodes", scanNode, query)
 }
 
-// LockNode locks and returns the row of a node, or sql.ErrNotFound.
+// LockNode locks and returns the row of a node. If there is none, the error is sql.ErrNotFound.
 func LockNode(tx *sql.Tx, name string) (NodeRow, error) {
 	const query = `
 		SELECT ` + nodeColumns + `

@@ -10,13 +10,13 @@ import (
 )
 
 // People and alerts follow the ends of runs. No index of `run` is in the order of ends, and ids of
-// runs are not in time order. So each transaction that ends runs adds one row to `ending` that
-// lists them, a few bytes a run. A follower reads the rows after the last id that it has seen. A
-// slow transaction may commit after another with a higher id. So followers also look back for gaps,
-// for the longest time that a transaction may take (internal/trail).
+// runs are not in time order. So each transaction that ends runs adds one row to `ending`. The row
+// lists the runs, in a few bytes each. A follower reads the rows after the last id that it has
+// seen. A slow transaction may commit after another with a higher id. So followers also look back
+// for gaps, as far as the longest time that a transaction may take (internal/trail).
 //
-// Measured (BenchmarkFinish of sql/read, 800 ends a transaction): the row costs less than the
-// noise. An index of ends on `run` would cost an entry for each run.
+// Measured (BenchmarkFinish of sql/read, 800 ends in each transaction): the cost of the row is
+// lost in the noise. An index of ends on `run` would cost an entry for each run.
 //
 // The id of a row numbers a transaction, not a run, and has no meaning for the trip. In a sharded
 // database each shard has its own ids, as it has its own runs.
@@ -29,8 +29,8 @@ type Note struct {
 }
 
 // noteEnds records the ends of a transaction: all runs for followers, and unsuccessful runs for
-// lists. changed is the number of rows that the transaction changed. If it is lower than expected,
-// another node has ended and noted the rest.
+// lists. changed is the number of rows that the transaction changed. If that number is lower than
+// expected, another node has ended and noted the other runs.
 func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	if len(notes) == 0 || changed == 0 {
 		return nil
@@ -60,8 +60,8 @@ func noteEnds(tx *sql.Tx, notes []Note, changed int64) error {
 	return noteFailures(tx, notes)
 }
 
-// noteRefused is like noteEnds, for runs that were never started. It reads their jobs from their
-// rows.
+// noteRefused is like noteEnds, for runs that were never started. It reads the jobs of the runs
+// from the rows of the runs.
 func noteRefused(tx *sql.Tx, refusals []Refusal, changed int64) error {
 	if changed == 0 {
 		return nil
@@ -128,7 +128,7 @@ func noteFailures(tx *sql.Tx, notes []Note) error {
 }
 
 // encodeNotes writes notes as varints of differences. Ids in a batch are close together, so most
-// take two bytes.
+// differences take two bytes.
 func encodeNotes(notes []Note) []byte {
 	b := make([]byte, 0, 8*len(notes))
 	var run, jobID int64
@@ -166,8 +166,8 @@ func DecodeNotes(b []byte) ([]Note, error) {
 	return out, nil
 }
 
-// DropNotes removes up to limit rows of `ending`, the oldest first, if they are older than an
-// instant and have ids up to upto. The latest row stays, because it tells followers the highest id.
+// DropNotes removes up to limit rows of `ending` from before an instant, the oldest first, with
+// ids up to upto. The latest row stays, because followers read the highest id there.
 func DropNotes(tx *sql.Tx, before job.Micros, upto int64, limit int) (int64, error) {
 	const query = `
 		DELETE e

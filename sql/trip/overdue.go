@@ -25,9 +25,9 @@ func scanHeld(rows *sql.Rows) (h Held, err error) {
 	return h, err
 }
 
-// Owners lists the sessions that hold runs. It steps from owner to owner; each step is one
-// statement that reads one entry of the index. While the server has no statistics of the table,
-// SELECT DISTINCT would read all entries. One query that makes all the steps would do the same.
+// Owners lists the sessions that hold runs. It steps from owner to owner. Each step is one
+// statement, and reads one entry of the index. A SELECT DISTINCT, or one query with all the steps,
+// would read all entries while the server has no statistics of the table.
 func Owners(r sql.Reader) ([]Owner, error) {
 	const query = `
 		SELECT owner
@@ -52,8 +52,8 @@ func Owners(r sql.Reader) ([]Owner, error) {
 	}
 }
 
-// Startable lists runs of the owners in one state that should start before an instant, the earliest
-// first, beginning after the given run. It takes no lock.
+// Startable lists runs of the owners in one state that should start before an instant. It begins
+// after the given run, and lists the earliest first. It takes no lock.
 func Startable(r sql.Reader, owners []Owner, state State, after Held, before job.Micros, limit int) ([]Held, error) {
 	if len(owners) == 0 {
 		return nil, nil
@@ -84,8 +84,8 @@ func IdleRuns(r sql.Reader, s Slice, limit int) ([]Held, error) {
 }
 
 // Take turns runs of one owner into prepared runs of a session, and raises their claim counts. It
-// skips runs that are locked or no longer at their launches, and returns the new launches of the
-// runs that it took.
+// skips runs that are locked or no longer at their launches. It returns the new launches of the
+// taken runs.
 func Take(tx *sql.Tx, session, from Owner, launches []Launch) (taken []Launch, err error) {
 	if len(launches) == 0 {
 		return nil, nil
@@ -128,8 +128,8 @@ func ReleaseDead(tx *sql.Tx, dead Owner, launches []Launch) (int64, error) {
 	return Release(tx, dead, Prepared, free)
 }
 
-// lockFree locks the runs at launches, skips rows that are locked already, and returns the launches
-// that it locked.
+// lockFree locks the runs at launches, and returns the launches that it locked. It skips rows that
+// are locked already.
 func lockFree(tx *sql.Tx, owner Owner, state State, launches []Launch) ([]Launch, error) {
 	query := `
 		SELECT id, claim

@@ -25,16 +25,16 @@ const (
 
 // Times of writers of parts.
 const (
-	// PartPatience is how long an output waits until the end of its run is written, or for MySQL.
+	// PartPatience is how long an output waits for its run's end to be written, or for MySQL.
 	PartPatience = 10 * time.Minute
-	// PartGrace is the time for which a stopping node goes on to write parts. Its session has ended.
+	// PartGrace is how long a stopping node still writes parts after the end of its session.
 	PartGrace = 10 * time.Second
 )
 
 // PutPart returns the state of an output, and writes a part of it if the state is PartWanted.
 func PutPart(tx *sql.Tx, l Launch, p job.Piece, data []byte, e job.Encoding) (PartState, error) {
-	// Look at the run before the row of output: the end adds the row, and may be committed between
-	// the two reads.
+	// Look at the run before the row of output. The end of the run adds the row, and its commit
+	// may come between the two reads.
 	const executing = `
 		SELECT id
 		FROM run FORCE INDEX (PRIMARY)
@@ -71,8 +71,8 @@ func PutPart(tx *sql.Tx, l Launch, p job.Piece, data []byte, e job.Encoding) (Pa
 const dropPartsBatch = 16
 
 // DropParts removes some parts of the output of runs, and reports whether there may be more. It
-// comes before the transaction that removes the runs or their output, and obeys the same rules. If
-// we die in between, the outputs have a larger gap until the next round.
+// comes before the transaction that removes the runs or their output, and follows the same rules.
+// If we die in between, the outputs have a larger gap until the next round.
 func DropParts(tx *sql.Tx, runs []int64) (more bool, err error) {
 	query := `
 		DELETE FROM output_part

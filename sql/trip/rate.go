@@ -11,12 +11,12 @@ import (
 )
 
 // A group with a rate keeps the times of its latest starts in its row, at most as many as the rate
-// admits in a period. A start is admitted at an instant if fewer of them lie in the period before.
-// The times never decrease, so a clock that is set back admits nothing too early.
+// admits in a period. The rate admits a start if fewer of these times lie in the period before.
+// The times never decrease, so the group starts nothing too early after the clock was set back.
 
-// span is how long a start counts. A process begins up to a spawn window after its start was
-// decided, so a start counts a little longer than the period: then no period has too many processes
-// that begin.
+// span is how long a start counts. A process may begin up to a spawn window after its start was
+// decided. So a start counts a little longer than the period: otherwise too many processes could
+// begin within one period.
 func (g *Group) span() time.Duration {
 	period := time.Duration(g.Rate.Period) * time.Microsecond
 	return period + min(time.Second, period/10)
@@ -45,8 +45,8 @@ func (g *Group) Recent(now job.Micros) int { return g.within(now - g.Rate.Period
 // Free returns how many runs may start at an instant.
 func (g *Group) Free(at job.Micros) int { return min(g.Slots-g.Taken, g.Admits(at)) }
 
-// NextStart returns the first instant from now on at which the rate admits a start, when so many
-// others start before it.
+// NextStart returns the first instant from now on at which the rate admits one more start, after
+// the given number of other starts.
 func (g *Group) NextStart(now job.Micros, others int) job.Micros {
 	if g.Admits(now) > others {
 		return now
@@ -70,7 +70,7 @@ func (g *Group) Count(at job.Micros) {
 	g.trimStarts()
 }
 
-// trimStarts keeps the starts that the rate can need.
+// trimStarts keeps only the starts that can still count against the rate.
 func (g *Group) trimStarts() {
 	if !g.Rate.Any() {
 		g.Starts = nil
@@ -96,8 +96,8 @@ func (g *Group) startsText() (text []byte) {
 }
 
 // bringBack moves starts that lie more than a period ahead to now, and reports whether there were
-// any: MySQL's clock was set back. Without this the group would start nothing until the clock gets
-// there again.
+// any. Such starts mean that MySQL's clock was set back. With them, the group would start nothing
+// until the clock reaches them again.
 func (g *Group) bringBack(now job.Micros) (moved bool) {
 	latest := now.Add(g.span())
 	for i, at := range g.Starts {
@@ -121,12 +121,13 @@ func MoveStarted(tx *sql.Tx, g *Group, by int) error {
 	return expect("count starts of a group", n, 1, err)
 }
 
-// wakePause is the least pause before time wakes runs of a group again, so that few transactions wake
-// many runs. It is also the pause after a look that found rows locked.
+// wakePause is the least pause before time wakes runs of a group again. With this pause, few
+// transactions wake many runs. It is also the pause after a look that found rows locked.
 const wakePause = 50 * time.Millisecond
 
-// writeWake writes when time must wake the next runs of a locked group. woken runs are on their way,
-// and rest says whether others go on waiting. Nobody's end wakes those that wait for the rate.
+// writeWake writes when time must wake the next runs of a locked group. woken is the number of
+// runs that are woken now. rest says whether other runs go on waiting. Runs that wait for the rate
+// need this time, because no end of a run wakes them.
 func (g *Group) writeWake(tx *sql.Tx, woken int, rest bool, now job.Micros) error {
 	was := g.WakeAt
 	g.WakeAt = g.nextWake(woken, rest, now)
@@ -149,7 +150,7 @@ func (g *Group) nextWake(woken int, rest bool, now job.Micros) job.Micros {
 	}
 
 	at := job.Micros(math.MaxInt64)
-	if g.Slots-g.Taken > woken { // else the end of a run wakes the next one
+	if g.Slots-g.Taken > woken { // without a free slot, the end of a run wakes the next one
 		at = max(g.NextStart(now, woken), now.Add(wakePause))
 	}
 	if woken > 0 {
@@ -161,7 +162,7 @@ func (g *Group) nextWake(woken int, rest bool, now job.Micros) job.Micros {
 	return at
 }
 
-// Lined reports, by id, in which of the groups with a rate runs wait.
+// Lined returns the groups with a rate in whose lines runs wait, by id.
 func Lined(r sql.Reader, groups []*Group) (map[int32]bool, error) {
 	var lines []span
 	for _, g := range groups {

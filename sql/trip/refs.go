@@ -7,10 +7,10 @@ type RefKind int8
 const (
 	RefGroup    RefKind = 1
 	RefCalendar RefKind = 2
-	RefSecret   RefKind = 3 // the secret may have no row, if a node has it
-	RefPing     RefKind = 4 // the URL that the job calls when a due time has ended; this reference has no name
+	RefSecret   RefKind = 3 // the secret may have no row: a node can have it
+	RefPing     RefKind = 4 // the URL that the job calls when a due time has ended; without a name
 	RefHandler  RefKind = 5
-	RefUpstream RefKind = 6 // a job that the job follows; the definition says of which app
-	RefManual   RefKind = 8 // nobody: the job has no schedule; it has no name
-	RefDelay    RefKind = 7 // the job's own runs: its next due time comes with their ends; it has no name
+	RefUpstream RefKind = 6 // a job that the job follows; its app is only in the definition
+	RefManual   RefKind = 8 // nothing: the job has no schedule; without a name
+	RefDelay    RefKind = 7 // the job's own runs: their ends give the next due time; without a name
 )

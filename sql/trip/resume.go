@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql"
 )
 
-// EndPauses ends pauses whose end has come. The rows of the jobs are locked, and the caller moves
-// their cursors next. It writes an audit entry for each job.
+// EndPauses ends the pauses of jobs and writes an audit line for each. The caller has locked the
+// jobs' rows, has checked that the pauses are over, and moves the cursors next.
 func EndPauses(tx *sql.Tx, jobs []int64, by job.Actor, now job.Micros) error {
 	if len(jobs) == 0 {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"go-crontab/sql"
 )
 
-// Retentions returns the rules of apps, and the rule of the cluster under "". A rule that cannot be
-// read, such as one edited by hand, is an error: nothing may be removed by an unreadable rule.
+// Retentions returns the rules of apps, and the rule of the cluster under "". A rule may be
+// unreadable, for example after a change outside the program. That is an error, because nothing
+// may be removed by such a rule.
 func Retentions(r sql.Reader) (map[string]job.Retention, error) {
 	out := map[string]job.Retention{}
 	err := sql.Each(r, "read retention", retentionRows(out), "SELECT app, spec FROM retention")
@@ -46,9 +47,9 @@ func retentionRows(out map[string]job.Retention) func(*sql.Rows) error {
 	}
 }
 
-// LockRetention reads a rule and keeps others from changing it; nil: there is no rule. It locks the
-// cluster's rule too. So even the first rule of an app, which has no row to lock yet, waits for
-// HoldRules.
+// LockRetention reads a rule and keeps others from changing it; nil: there is no rule. It locks
+// the cluster's rule, too. The first rule of an app has no row to lock yet, so the lock on the
+// cluster's rule makes its writer wait for HoldRules.
 func LockRetention(tx *sql.Tx, app string) (*job.Retention, error) {
 	var out *job.Retention
 	err := sql.Each(tx, "lock retention", func(rows *sql.Rows) error {
@@ -80,8 +81,8 @@ func PutRetention(tx *sql.Tx, app string, r job.Retention, who string, now job.M
 	return err
 }
 
-// HoldRules keeps others from changing the rules of an app and of the cluster, or returns
-// sql.ErrMoved if they differ from the given rules.
+// HoldRules keeps others from changing the rules of an app and of the cluster. If these differ
+// from the given rules, the error is sql.ErrMoved.
 func HoldRules(tx *sql.Tx, app string, rules map[string]job.Retention) error {
 	found := map[string]job.Retention{}
 	err := sql.Each(tx, "lock retention rules", retentionRows(found), `

@@ -6,7 +6,7 @@ import (
 	"go-crontab/job"
 )
 
-// State is the state of a run, as its row spells it.
+// State is the state of a run, in the same words as in its row.
 type State = job.State
 
 // States.
@@ -57,11 +57,11 @@ type Run struct {
 	Attempt  int
 	Given    *job.Given // nil: nothing
 	Due      job.Micros
-	DueNow   job.Micros // when it should start: Due, or later; of a waiting run: its place in the line
+	DueNow   job.Micros // when it should start: Due, or later; for a waiting run: its place in the line
 	Hash     int
 	Rank     int   // the priority of its job, as the holding node knows it; not in the row
-	Group    int32 // the group whose slot it holds; negative for an idle run that was woken for a slot of group -Group
-	Watched  bool  // its end has consequences; known as it starts
+	Group    int32 // the group whose slot it holds; -g: an idle run that was woken for a slot of group g
+	Watched  bool  // its end has consequences; set when it starts
 	Gathered bool  // each of the jobs that it follows has ended
 	Woken    bool  // it waited and its turn has come, or another run waits for it
 }
@@ -76,7 +76,7 @@ type Job struct {
 	NextDue  job.Micros // zero: none
 	BegunTo  job.Micros
 	Running  int64 // the run that has the turn; it may have ended
-	Followed bool  // other jobs may be due when a run of it ends
+	Followed bool  // when a run of it ends, runs of other jobs may become due
 }
 
 // End is the end of an executing run.

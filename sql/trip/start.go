@@ -17,8 +17,8 @@ func expect(what string, n int64, want int, err error) error {
 	return err
 }
 
-// at returns the guard of every state change: it admits only rows that are still at these launches,
-// with this owner and state.
+// at returns the guard of every state change. It admits only rows with this owner and state that
+// are still at these launches.
 func at(owner Owner, state State, launches []Launch) string {
 	byClaim := map[int32][]Launch{} // nearly all runs are claimed once, so this is usually one list
 	for _, l := range launches {
@@ -38,8 +38,8 @@ func at(owner Owner, state State, launches []Launch) string {
 
 // Start moves prepared runs of a session to executing, and returns their number. Nothing may be
 // spawned for a run after max(due_now, now) + window microseconds. The transaction has locked the
-// rows of their jobs, and the group whose slots they take; group zero means none. The ends of watched
-// runs have consequences.
+// rows of their jobs, and the group whose slots they take; group zero means none. With watched,
+// the ends of the runs have consequences.
 func Start(
 	tx *sql.Tx, session Owner, group int32, watched bool, launches []Launch, now job.Micros, window int64,
 ) (int64, error) {
@@ -59,8 +59,8 @@ func Start(
 	return n, err
 }
 
-// StartedAmong returns the launches that execute for a session. It locks the rows, and waits for
-// their locks. So it also waits for a COMMIT whose reply was lost.
+// StartedAmong returns the launches that execute for a session. It locks the rows, and waits until
+// no other transaction has locked them. So it also waits for a COMMIT whose reply was lost.
 func StartedAmong(tx *sql.Tx, session Owner, launches []Launch) (map[Launch]bool, error) {
 	return among(tx, session, Executing, launches)
 }
@@ -102,9 +102,9 @@ type Begun struct {
 	Running int64      // the run that has the turn now; zero: unchanged
 }
 
-// MarkBegun writes the rows of jobs that the transaction has locked. A start writes the rows even
-// if nothing changes: a multi-writer cluster certifies the written rows of a transaction, not the
-// locked ones.
+// MarkBegun writes the rows of jobs that the transaction has locked. A start writes these rows
+// even if nothing changes, because a multi-writer cluster compares only the written rows of
+// transactions.
 func MarkBegun(tx *sql.Tx, begun []Begun) error {
 	if len(begun) == 0 {
 		return nil
@@ -129,8 +129,8 @@ func MarkBegun(tx *sql.Tx, begun []Begun) error {
 	return expect("mark jobs as begun", n, len(begun), err)
 }
 
-// Uncrowd clears the crowded flag of locked jobs: the runs that began before the job's runs
-// excluded each other have all ended.
+// Uncrowd clears the crowded flag of locked jobs. A job is crowded while runs execute that began
+// before an edit made its runs exclude each other. All such runs have ended.
 func Uncrowd(tx *sql.Tx, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil

@@ -35,17 +35,17 @@ func (s *Stop) Pauses(app int32, now job.Micros) bool {
 	return s.Kind == StopCluster || s.Kind == StopApp && s.AppID == app
 }
 
-// Over reports whether the stop is a pause that is over at an instant. Its row stays for a day:
-// claims need it to judge due times within the pause.
+// Over reports whether the stop is a pause that is over at an instant. The row of such a pause
+// stays for a day, because claims need it to judge due times within the pause.
 func (s *Stop) Over(now job.Micros) bool {
 	return (s.Kind == StopCluster || s.Kind == StopApp) && s.Until != 0 && s.Until <= now
 }
 
-// Told reports whether the end of the pause is in the audit. EndPause clears Who when it records
-// that.
+// Told reports whether the audit has the end of the pause. EndPause clears Who when it records
+// that end.
 func (s *Stop) Told() bool { return s.Who == "" }
 
-// Words returns the author and the reason, as the end of a sentence.
+// Words returns " by", the author and the reason, to be appended to a sentence.
 func (s *Stop) Words() (text string) {
 	if s.Who != "" {
 		text += " by " + s.Who

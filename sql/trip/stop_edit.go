@@ -2,7 +2,7 @@ package trip
 
 import "go-crontab/sql"
 
-// LockStop locks a stop and returns it, or sql.ErrNotFound.
+// LockStop locks a stop and returns it. If there is none, the error is sql.ErrNotFound.
 func LockStop(tx *sql.Tx, kind StopKind, name string) (Stop, error) {
 	const query = `
 		SELECT kind, name, app_id, since, until, who, reason

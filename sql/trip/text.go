@@ -19,7 +19,7 @@ func list[T ~int64 | ~int32](values iter.Seq[T]) string {
 	return string(b)
 }
 
-// each writes one number per element, in the form of list.
+// each writes a list with one number for each element.
 func each[E any, T ~int64 | ~int32](elements []E, number func(*E) T) string {
 	return list(func(yield func(T) bool) {
 		for i := range elements {
@@ -55,7 +55,7 @@ func (r *rows) number(n int64) { r.b = append(strconv.AppendInt(r.b, n, 10), ','
 func (r *rows) word(s string)  { r.b = append(append(r.b, s...), ',') }
 func (r *rows) null()          { r.b = append(r.b, "null,"...) }
 
-// numberOrNull writes a number, null if it is zero.
+// numberOrNull writes a number, or null for zero.
 func (r *rows) numberOrNull(n int64) {
 	if n == 0 {
 		r.null()
@@ -64,7 +64,7 @@ func (r *rows) numberOrNull(n int64) {
 	r.number(n)
 }
 
-// text writes a string for JSON_TABLE, null if it is empty.
+// text writes a string for JSON_TABLE, or null for an empty string.
 func (r *rows) text(s string) {
 	if s == "" {
 		r.null()

@@ -7,7 +7,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Gap is a range of due times of a job, without its two ends.
+// Gap is a range of due times of a job. Both ends are excluded.
 type Gap struct {
 	JobID         int64
 	After, Before job.Micros
@@ -19,8 +19,8 @@ type Unbegun struct {
 	Due        job.Micros
 }
 
-// UnbegunIn lists first attempts in gaps that may start now and have not begun, the earliest of each
-// job first. Waiting runs are not listed. It takes no lock.
+// UnbegunIn lists first attempts in the gaps that may start now but have not begun, the earliest
+// of each job first. Waiting runs are not listed. It takes no lock.
 func UnbegunIn(r sql.Reader, gaps []Gap, now job.Micros, limit int) ([]Unbegun, error) {
 	if len(gaps) == 0 {
 		return nil, nil

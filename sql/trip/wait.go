@@ -7,8 +7,9 @@ import (
 	"go-crontab/sql"
 )
 
-// Turns reads runs by id, without ended ones. It needs no lock: executing, woken and waiting runs
-// change only under the lock of their job's row, which the transaction holds, or when they end.
+// Turns reads runs by id, without ended ones. It needs no lock. Executing, woken and waiting runs
+// change in two ways only: under the lock of their job's row, which this transaction holds, or by
+// their end.
 func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
 	out := map[int64]*Held{}
 	if len(ids) == 0 {
@@ -29,8 +30,8 @@ func Turns(r sql.Reader, ids []int64) (map[int64]*Held, error) {
 }
 
 // ExecutingOf lists the executing runs of jobs. It reads the rows of all prepared and executing
-// runs of the cluster. It is only for crowded jobs: jobs whose runs exclude each other since an
-// edit, while several of them still execute.
+// runs of the cluster, so it is only for crowded jobs. In a crowded job several runs still
+// execute, although an edit has made its runs exclude each other.
 func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	if len(jobs) == 0 || len(owners) == 0 {
 		return nil, nil
@@ -45,8 +46,9 @@ func ExecutingOf(r sql.Reader, owners []Owner, jobs []int64) ([]Held, error) {
 	return sql.Select(r, "list executing runs of jobs", scanHeld, query)
 }
 
-// LiveAmong returns which of some jobs have a run that is not over, or a backfill that makes more runs. It reads the rows
-// of all live runs of the cluster: a job may have very many that are over.
+// LiveAmong returns the jobs that have a run that is not over, or a backfill that will make more
+// runs. It reads the rows of all live runs of the cluster, because a single job may have very many
+// runs that are over.
 func LiveAmong(r sql.Reader, jobs []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(jobs) == 0 {
@@ -70,8 +72,8 @@ func LiveAmong(r sql.Reader, jobs []int64) (map[int64]bool, error) {
 	return out, err
 }
 
-// MarkAwaited marks runs for whose end other runs wait, and returns the marked runs. A run that is
-// missing from the result has ended, or its row is locked and it may be ending.
+// MarkAwaited marks runs for whose ends other runs wait, and returns the marked runs. If a run is
+// missing from the result, it has ended, or its row is locked and it may be ending.
 func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	if len(ids) == 0 {
@@ -103,8 +105,8 @@ func MarkAwaited(tx *sql.Tx, ids []int64) (map[int64]bool, error) {
 }
 
 // Replace asks for executing runs to be killed, because later due times replace them. The
-// transaction has already marked them `awaited`, so that their ends wake those due times. A run
-// that is already to be killed stays as it is.
+// transaction has already marked these runs as awaited, so their ends wake the later due times. A
+// run that already has a kill request stays unchanged.
 func Replace(tx *sql.Tx, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -123,7 +125,7 @@ type Wish struct {
 	Replace bool // a later due time replaces the run; false: a person asked for the kill
 }
 
-// Wishes lists the executing runs of a session that are to be killed. It takes no lock, and reads
+// Wishes lists the executing runs of a session that must be killed. It takes no lock, and reads
 // the rows of all runs of the session.
 func Wishes(r sql.Reader, session Owner) ([]Wish, error) {
 	const query = `
@@ -170,8 +172,7 @@ func Wait(tx *sql.Tx, session Owner, waiters []Waiter) (int64, error) {
 	return tx.Exec("let runs wait", query, r.json(), int32(session))
 }
 
-// WaitingAmong returns which of the runs wait at these launches. It locks the rows as StartedAmong
-// does.
+// WaitingAmong returns the launches whose runs wait. It locks the rows as StartedAmong does.
 func WaitingAmong(tx *sql.Tx, launches []Launch) (map[Launch]bool, error) {
 	return among(tx, WaitingOwner, Waiting, launches)
 }

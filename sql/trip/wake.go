@@ -7,10 +7,11 @@ import (
 	"go-crontab/sql"
 )
 
-// WakeJobs gives the turn to the next waiting run of the jobs: it becomes idle and is due now. If a
-// run of the job still has the turn, WakeJobs marks that run as awaited instead, so its end wakes
-// the next run. The transaction has locked the rows of the jobs. afterSchedule has the jobs whose
-// last run was not of a backfill: in these jobs a backfill's run goes first.
+// WakeJobs gives the turn to the next waiting run of each job: that run becomes idle and is due
+// now. If a run of the job still has the turn, WakeJobs marks the run with the turn as awaited
+// instead, so its end wakes the next run. The transaction has locked the rows of the jobs.
+// afterSchedule has the jobs whose last run was not of a backfill. In these jobs a backfill's run
+// goes first.
 func WakeJobs(tx *sql.Tx, jobs []int64, afterSchedule map[int64]bool, now job.Micros) (woken int, err error) {
 	next, err := nextOf(tx, jobs, afterSchedule)
 	if err != nil || len(next) == 0 {
@@ -110,7 +111,8 @@ func turnsOf(tx *sql.Tx, jobs []int64) (map[int64]int64, error) {
 }
 
 // wakeRuns makes waiting runs idle and due now, and returns the runs that it woke. It skips locked
-// rows. It also marks the woken runs as awaited: the rest of the line now waits for their ends.
+// rows. It also marks the woken runs as awaited, because the rest of the line now waits for their
+// ends.
 func wakeRuns(tx *sql.Tx, ids []int64, group int32, now job.Micros) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -136,9 +138,9 @@ func wakeRuns(tx *sql.Tx, ids []int64, group int32, now job.Micros) ([]int64, er
 	return found, expect("wake runs", n, len(found), err)
 }
 
-// WakeAll wakes all waiting runs of jobs, in any line: after an edit they may start, or wait for a
-// different run. The transaction has locked the rows of the jobs. It reads all waiting runs, and
-// returns the number of runs that it woke.
+// WakeAll wakes all waiting runs of jobs, in any line. After an edit these runs may start, or must
+// wait for a different run. The transaction has locked the rows of the jobs. WakeAll reads all
+// waiting runs of the cluster, and returns the number of runs that it woke.
 func WakeAll(tx *sql.Tx, jobs []int64, now job.Micros) (int, error) {
 	if len(jobs) == 0 {
 		return 0, nil

@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Zoned holds the columns of a living job that are needed to check its cursor against its schedule.
+// Zoned holds the columns of a living job that a check of its cursor needs.
 type Zoned struct {
 	JobID   int64
 	Version int32
@@ -13,7 +13,7 @@ type Zoned struct {
 	Paused  bool
 }
 
-// JobsAfter lists living jobs with ids above after, in the order of ids.
+// JobsAfter lists living jobs in the order of ids, beginning after the id `after`.
 func JobsAfter(r sql.Reader, after int64, limit int) ([]Zoned, error) {
 	const query = `
 		SELECT id, version, COALESCE(next_due, 0), paused <> 0
