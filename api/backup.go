@@ -10,7 +10,8 @@ import (
 	"go-crontab/sql"
 )
 
-// The bounds of the time in which the next backup is expected.
+// The next backup is expected at the earliest after soonestBackup, at the latest after
+// latestBackup.
 const (
 	soonestBackup = time.Minute
 	latestBackup  = 366 * 24 * time.Hour

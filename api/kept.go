@@ -11,8 +11,8 @@ import (
 // keptFor is how long a node uses counts and statistics that it has computed.
 const keptFor = 5 * time.Second
 
-// kept computes a result for all callers of this node: one caller computes, the others wait, and
-// the result is used for keptFor.
+// kept computes a result for all callers of this node. One caller computes while the others wait.
+// The result is used for keptFor.
 type kept[T any] struct {
 	last atomic.Pointer[dated[T]]
 	turn chan struct{} // held by the caller that computes
@@ -33,7 +33,7 @@ func (k *kept[T]) fresh() *dated[T] {
 	return nil
 }
 
-// get returns the last result, or computes one if that is too old.
+// get returns the last result. If that is too old, get computes a new one.
 func (k *kept[T]) get(ctx context.Context, compute func(context.Context) (T, error)) (T, error) {
 	if last := k.fresh(); last != nil {
 		return last.value, nil
@@ -64,7 +64,7 @@ type keptBy[T any] struct {
 	each map[string]*kept[T]
 }
 
-// of returns what is kept for a question. It forgets results of other questions that are too old.
+// of returns the kept result of a question. It forgets results of other questions that are too old.
 func (k *keptBy[T]) of(question string) *kept[T] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
