@@ -274,7 +274,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 
 	var errs error
-	live := map[string][]problem.Text{} // warnings by liveKey: even a thousand jobs have few different warnings
+	live := map[string][]problem.Text{} // by liveKey: even a thousand jobs have few of them
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
 		j := &view.AppliedJob{

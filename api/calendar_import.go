@@ -16,7 +16,7 @@ import (
 
 // The modes of an import.
 const (
-	importReplace = "replace" // the days of the file replace the calendar's days; its weekdays and hours stay
+	importReplace = "replace" // the file's days replace the old days; weekdays and hours stay
 	importAdd     = "add"     // the days of the file are added
 )
 

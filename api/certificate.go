@@ -86,7 +86,7 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 }
 
 func (c *certificate) load() error {
-	state, err := c.state() // read the state first, so that the next check sees a change made during the load
+	state, err := c.state() // first, so that the next check sees a change made during the load
 	if err != nil {
 		return err
 	}

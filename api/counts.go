@@ -93,7 +93,7 @@ func (f *failing) check(ctx context.Context, db *read.DB, ids []int64, latest ma
 		switch {
 		case st.failures > 0:
 			bad = append(bad, id)
-		case st.last != nil && st.last.Due >= latest[id]: // a success before the latest failure does not count: a retry may follow
+		case st.last != nil && st.last.Due >= latest[id]: // after an older success a retry may follow
 			f.healed[id] = latest[id]
 		}
 	}

@@ -44,7 +44,7 @@ func answerTagged(w http.ResponseWriter, status int, version int64, v any) error
 func (s *Server) answerJob(w http.ResponseWriter, r *http.Request, status int, j *read.Job) error {
 	w.Header().Set("ETag", tagOfJob(j))
 	v := s.viewChanged(r.Context(), j.Job)
-	if names, err := s.followersOf(r.Context(), j.ID); err == nil { // without the names, the change is still made
+	if names, err := s.followersOf(r.Context(), j.ID); err == nil { // otherwise omit them
 		v.Followers = names
 	}
 	return answer(w, status, v)
