@@ -75,7 +75,7 @@ other and take turns with scheduled runs.`,
 		}
 
 		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
-		if to != "" { // The default end is the cluster's time, because this machine's clock may be ahead.
+		if to != "" { // default: the cluster's time, because this clock may be ahead
 			last, err := parseTime(to, c.zone(), now)
 			if err != nil {
 				return usageError("--to %w", err)

@@ -607,7 +607,7 @@ func refusedLines(report *importReport) error {
 	}
 
 	err := error(&exitError{code: exitRefused, err: errors.New(text)})
-	if len(skip) == len(report.Skipped)+len(report.Refused) { // skipping lines does not help if a whole file has a problem
+	if len(skip) == len(report.Skipped)+len(report.Refused) { // otherwise a whole file is wrong
 		return withHint(err, "to import the rest:  --skip %s", quote(strings.Join(skip, ",")))
 	}
 

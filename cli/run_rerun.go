@@ -114,7 +114,7 @@ func (r *remote) rerun(ctx context.Context, query url.Values, f *rerunFlags) err
 	}
 
 	v, err := r.rerunPages(ctx, query, false)
-	if err != nil && v.Started > 0 { // the new runs have not ended, so a repeated command does not select their due times
+	if err != nil && v.Started > 0 { // due times with unended runs do not match again
 		err = fmt.Errorf("%w\n  %s before that run again", err, counted(v.Started, "due time"))
 	}
 	return r.tellRerun(v, err)

@@ -59,7 +59,7 @@ func (t *table) print(w io.Writer, width int, coloured bool) error {
 }
 
 func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(colour, string) string) {
-	pending := 0 // pending counts spaces that are written only before more text, so that no line ends in a space
+	pending := 0 // spaces to write before the next text: no line ends in a space
 	for i, c := range row {
 		if widths[i] < 0 {
 			continue
