@@ -19,7 +19,7 @@ type CommandOptions struct {
 	Dir          string            `json:"dir,omitempty"`             // absolute working directory; "": the user's home
 	Env          map[string]string `json:"env,omitempty"`             // in addition to the variables of every command
 	Stdin        string            `json:"stdin,omitempty"`           // its input; "": empty
-	SuccessCodes []int             `json:"success_codes,omitempty"`   // exit codes that count as success; empty: only 0
+	SuccessCodes []int             `json:"success_codes,omitempty"`   // exit codes of success; none: only 0
 	SkipCodes    []int             `json:"skip_exit_codes,omitempty"` // exit codes that mean: there was nothing to do
 	Grace        Duration          `json:"grace,omitempty"`           // from SIGTERM to SIGKILL; 0: [DefaultGrace]
 	Limits       Limits            `json:"limits,omitzero"`
@@ -33,7 +33,7 @@ type Limits struct {
 	PIDs   int     `json:"pids,omitempty"`   // processes and threads at once
 
 	OpenFiles    int   `json:"open_files,omitempty"`
-	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // processor time; after it SIGXCPU, and SIGKILL a little later
+	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // processor time; then SIGXCPU, and SIGKILL later
 	FileSize     Size  `json:"file_size,omitempty"`   // of a written file; beyond it SIGXFSZ
 	AddressSpace Size  `json:"address_space,omitempty"`
 	Core         *Size `json:"core,omitempty"` // of a core dump; 0: no dump, nil: the node's setting
