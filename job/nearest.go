@@ -31,7 +31,7 @@ func Nearest(word string, names []string) string {
 // distance is how many letters must be changed to get from a to b. A change replaces, adds or
 // removes a letter, or swaps two neighbours.
 func distance(a, b string) int {
-	// The rows for the two prefixes of a that are shorter than the current one.
+	// before and last are the rows of the two previous prefixes of a.
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -85,7 +85,7 @@ func Longest(pauses []Pause, app string, now Micros) *Pause {
 // PauseRequest is a request to pause a job, an app or the cluster.
 type PauseRequest struct {
 	Reason string // one line
-	Until  Micros // when to resume; zero: by hand
+	Until  Micros // when to resume; zero: somebody must resume it
 }
 
 // Bounds of a pause.

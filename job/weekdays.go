@@ -46,7 +46,7 @@ func (w weekdays) String() string {
 	return strings.Join(w.list(), ",")
 }
 
-// parseWeekday reads mon, Monday and the like.
+// parseWeekday reads a name such as mon or Monday.
 func parseWeekday(s string) (time.Weekday, bool) {
 	lower := strings.ToLower(s)
 	for d := range time.Saturday + 1 {

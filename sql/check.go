@@ -200,7 +200,7 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	switch {
 	case err != nil:
 		return err
-	case theirs == 0: // never set, or deleted by hand
+	case theirs == 0: // never set, or deleted outside the program
 	case living > 0:
 		return refuse(
 			"this node's session expiry is %s, but the cluster's is %s (running nodes: %d); "+
