@@ -10,8 +10,7 @@ import (
 	"go-crontab/sql"
 )
 
-// The next backup is expected at the earliest after soonestBackup, at the latest after
-// latestBackup.
+// The next backup is expected within a time between these bounds.
 const (
 	soonestBackup = time.Minute
 	latestBackup  = 366 * 24 * time.Hour

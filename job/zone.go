@@ -145,8 +145,8 @@ var ambiguousZones = map[string][]string{
 	"aedt": {"Australia/Sydney", "Australia/Melbourne"},
 }
 
-// nearZones returns names that are similar to a typed name. They have the same city with another
-// area, a fixed offset, or a few other letters.
+// nearZones returns names that are similar to a typed name: the same city with its right area, a
+// fixed offset, or a name with a few other letters.
 func nearZones(name string) []string {
 	typed := typedZone(name)
 	if near := offsetZone(typed); near != "" {
