@@ -25,7 +25,7 @@ type access struct {
 	role auth.Role
 	over extent
 
-	password bool // a token is also taken as the password of HTTP Basic, see orPassword
+	password bool // a token may also come as the password of HTTP Basic, see orPassword
 }
 
 // open admits everybody, also callers without a token or login.
@@ -49,13 +49,13 @@ const (
 	admin    = auth.Admin
 )
 
-// extent is the range of objects of a route. It decides what callers with a role limited to some
-// apps can see.
+// extent is the range of objects that a route reaches. It decides what a caller sees whose role is
+// limited to some apps.
 type extent int
 
 const (
-	whole    extent = iota // the cluster, or objects of no app: hidden from callers limited to apps
-	shared                 // objects of no app that every viewer may read
+	whole    extent = iota // the cluster, or objects without an app: hidden from callers limited to apps
+	shared                 // objects without an app that every viewer may read
 	filtered               // a list: its handler omits other apps
 	inBody                 // the body or the query names the app: the handler checks it
 	ofApp                  // {app} is the app
@@ -94,7 +94,7 @@ func withCaller(p *auth.Principal, err error) error {
 	return &asked{err, p}
 }
 
-// asked is the error of a request, with its caller.
+// asked is the error of a request, together with the caller.
 type asked struct {
 	error
 	by *auth.Principal
@@ -141,7 +141,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 
 	if err != nil {
 		if errors.As(err, new(*auth.Refused)) && r.Header.Get("Authorization") == "" {
-			s.dropCookie(w, r) // or the browser would send the useless cookie forever
+			s.dropCookie(w, r) // otherwise the browser would send the useless cookie forever
 		}
 		err = s.refused(r, err, now)
 		if a.password && problemOf(err).Status == http.StatusUnauthorized {
@@ -153,8 +153,8 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, a access) (*au
 	return p, s.pace(r, p, now)
 }
 
-// passwordAsToken returns a copy of the request with the password of HTTP Basic as its token.
-// Without such a password it returns the request itself.
+// passwordAsToken returns a copy of the request that carries the password of HTTP Basic as its
+// token. A request without such a password is returned unchanged.
 func passwordAsToken(r *http.Request) *http.Request {
 	_, password, ok := r.BasicAuth()
 	if !ok || len(r.Header.Values("Authorization")) > 1 {
@@ -234,9 +234,9 @@ func (s *Server) pace(r *http.Request, p *auth.Principal, now time.Time) error {
 	}
 }
 
-// limitKey is the key for limits that a client must not escape by signing in again. The key is the
-// token, also in browsers that signed in with it. Without a token it is the person that the
-// provider vouched for.
+// limitKey is the key for limits that a client must not escape by signing in again. It is the
+// token, even if a browser signed in with the token. Without a token it is the person that the
+// identity provider has confirmed.
 func limitKey(p *auth.Principal) string {
 	if p.Token != 0 {
 		return fmt.Sprintf("token %d", p.Token)
@@ -251,11 +251,11 @@ func slowDown(wait time.Duration, format string, args ...any) *Problem {
 	return p
 }
 
-// allow returns why a principal may not use a route, or nil. An object of an app that the principal
+// allow returns why a principal may not use a route, or nil. An object in an app that the principal
 // cannot see is reported as missing.
 //
-// Between this check and the handler, a cluster admin may move the job into another app. Then the
-// request behaves as if it had come just before the move.
+// Between this check and the handler, a cluster admin may move the job into another app. The
+// request then acts as if it had come just before the move.
 func (s *Server) allow(r *http.Request, p *auth.Principal, a access) error {
 	switch {
 	case p.May(a.role):
@@ -326,8 +326,8 @@ func forbid(p *auth.Principal, format string, args ...any) error {
 		fmt.Sprintf(format, args...), cut(p.String(), maxMessage))
 }
 
-// appOf returns the app of the object that a path names. none is the error to answer if the object
-// does not exist.
+// appOf returns the app of the object that a path names. none is the error for an object that does
+// not exist.
 func (s *Server) appOf(r *http.Request, over extent) (app string, none, err error) {
 	ctx := r.Context()
 	switch over {
@@ -393,11 +393,11 @@ func cookieName(secure bool, key string) string {
 	return name
 }
 
-// loginOf returns the login that a request names by its key, and the name of the login's cookie.
-// Login.Cookie is "" without a key, or without a cookie for the key. So a cookie alone is no login,
-// whichever site made the browser send it.
+// loginOf returns the name of the login's cookie, and the login whose key the request carries.
+// Login.Cookie is "" if the request has no key, or no cookie for the key. A cookie alone is no
+// login, because any site can make the browser send it.
 //
-// A cookie with securePrefix always counts, even if the request does not look secure: behind a
+// A cookie with securePrefix always counts, even if the request does not look secure. Behind a
 // proxy that hides the Host, a read has neither a Host nor an Origin that shows TLS.
 func (s *Server) loginOf(r *http.Request) (name string, login auth.Login) {
 	login.Key = r.Header.Get(loginHeader)
@@ -423,7 +423,7 @@ func cookie(r *http.Request, name string) string {
 }
 
 // secure reports whether the browser uses TLS, to this node or to a proxy before it. A proxy may
-// replace the Host, but it passes on the Origin, which browsers send with changes.
+// replace the Host header. It passes on the Origin header, which browsers send with changes.
 func (s *Server) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -432,7 +432,8 @@ func (s *Server) secure(r *http.Request) bool {
 		isOrigin(r.Header.Get("Origin"), s.public))
 }
 
-// publicTLS reports whether browsers reach the cluster over TLS, wherever it terminates.
+// publicTLS reports whether browsers reach the cluster over TLS. A proxy may end the TLS
+// connection.
 func (s *Server) publicTLS() bool { return s.public != nil && s.public.Scheme == "https" }
 
 // isOrigin reports whether a header is the origin of an https URL.
@@ -442,7 +443,7 @@ func isOrigin(header string, u *url.URL) bool {
 		cmp.Or(o.Port(), "443") == cmp.Or(u.Port(), "443")
 }
 
-// setCookie sets a cookie that no script can read; the value "" removes it.
+// setCookie sets a cookie that no script can read. The value "" removes the cookie.
 func setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
 	c := &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),

@@ -30,8 +30,8 @@ func metaOf(r *alert.Definition) view.AlertMeta {
 	return view.AlertMeta{Version: r.Version, Created: r.Created.Time(), Updated: r.Updated.Time(), By: r.By}
 }
 
-// alertReadOnly are the fields of a rule or channel that a request cannot set. The path gives the
-// name, and the server sets the others.
+// alertReadOnly are the fields of a rule or channel that a request cannot set. The name comes from
+// the path, the other fields from the server.
 var alertReadOnly = []string{"name", "version", "created", "updated", "updated_by", "error"}
 
 // channelReadOnly is alertReadOnly for channels.
@@ -46,8 +46,8 @@ func viewRule(row *alert.Definition) view.AlertRule {
 	return v
 }
 
-// viewChannel shows a channel. Nobody should write a secret into a channel, but somebody may: so
-// only admins see the parts that could hold one.
+// viewChannel shows a channel. Nobody should write a secret into a channel, but somebody may. So
+// only admins see the parts that could hold a secret.
 func viewChannel(ctx context.Context, row *alert.Definition, failing []alert.FailingChannel) view.AlertChannel {
 	c, err := alert.DecodeChannel(row)
 	v := view.AlertChannel{AlertChannel: c, AlertMeta: metaOf(row), Held: row.Held}
@@ -57,7 +57,7 @@ func viewChannel(ctx context.Context, row *alert.Definition, failing []alert.Fai
 	for _, f := range failing {
 		if f.ID == row.ID {
 			v.Failing = &view.ChannelFailing{Tries: f.Tries, Since: f.Since.Time()}
-			if auth.Of(ctx).Sees() == nil { // like the deliveries, which callers limited to apps cannot list
+			if auth.Of(ctx).Sees() == nil { // callers limited to apps cannot list deliveries either
 				v.Failing.Said = f.Said
 			}
 		}
@@ -68,8 +68,8 @@ func viewChannel(ctx context.Context, row *alert.Definition, failing []alert.Fai
 	return v
 }
 
-// hideSecrets hides the possibly secret parts of a channel: everything in the URL but scheme and
-// host, and all headers.
+// hideSecrets hides the parts of a channel that may hold a secret: all headers, and the URL after
+// its host.
 func hideSecrets(c *job.AlertChannel) {
 	if _, secret := job.WholeSecret(c.URL); !secret && c.URL != "" {
 		u, err := url.Parse(c.URL)
@@ -313,7 +313,7 @@ func (s *Server) tryChannel(w http.ResponseWriter, r *http.Request) error {
 	return s.answerChannelTest(w, r, sample)
 }
 
-// testName reads the name of a rule or channel that is only tested. It may not have a name yet.
+// testName reads the name of a tested rule or channel, which may not have a name yet.
 func testName(f *fields) (name string) {
 	f.text("name", &name)
 	return cmp.Or(name, "test")
@@ -482,7 +482,7 @@ func viewDelivery(d *alert.DeliveryRow) view.Delivery {
 	if d.State <= alert.DeliverySending {
 		v.Next = instant(d.NextAt)
 	}
-	// If somebody edited the items by hand and they cannot be read, none are shown.
+	// If the items were changed outside the program and cannot be read, none are shown.
 	_ = json.Unmarshal([]byte(d.Items), &v.Items)
 	return v
 }

@@ -13,7 +13,7 @@ type storedAnswer struct {
 	Kind           string
 	Digest         [32]byte // of the request
 	JobID          int64    // the job that the request made or changed; 0: none
-	job.KeptAnswer          // status 0: not answered yet, or the node died before answering
+	job.KeptAnswer          // status 0: not answered yet, or the node died before it could answer
 }
 
 // answerTo returns the answer to the request that carried a key, or sql.ErrNotFound.
@@ -31,9 +31,9 @@ func answerTo(r sql.Reader, key string) (storedAnswer, error) {
 }
 
 // keepAnswer stores the answer to a request with a key, unless an answer is stored already. A
-// change stores its key itself. If the request changed nothing, keepAnswer stores the key, too.
+// change has stored its key itself. If the request changed nothing, keepAnswer stores the key, too.
 func keepAnswer(ctx context.Context, db *sql.DB, o *job.Once, a job.KeptAnswer) error {
-	// status comes last in the update, because the other columns test its old value.
+	// status is set last, because the other columns test its old value.
 	const query = `
 		INSERT INTO request (kind, idem_key, job_id, digest, created, status, header, answer)
 		VALUES (?, ?, ?, ?, ` + sql.Clock + `, ?, ?, ?)

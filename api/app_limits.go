@@ -18,8 +18,8 @@ import (
 
 var limitsReadOnly = []string{"app", "use"}
 
-// waitingCounted is the number at which counting of waiting due times stops, unless the app's limit
-// is higher.
+// waitingCounted is where counting of waiting due times stops. If the app's limit is higher,
+// counting stops at the limit.
 const waitingCounted = 10_000
 
 func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (view.AppLimits, error) {
@@ -43,7 +43,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (v
 	if use.Waiting, err = trip.CountWaiting(s.cfg.DB.Reader(ctx), app, max(waitingCounted, l.Waiting)); err != nil {
 		return v, err
 	}
-	if l.Output != 0 { // without a limit output is not counted, and the stored sum is stale
+	if l.Output != 0 { // without a limit the output is not counted, and the stored sum is stale
 		use.Output, err = s.keptOutput(ctx, app)
 	}
 
@@ -51,7 +51,7 @@ func (s *Server) viewLimits(ctx context.Context, app string, l job.AppLimits) (v
 	return v, err
 }
 
-// keptOutput returns the counted bytes of an app's kept output.
+// keptOutput returns how many bytes of kept output are counted for an app.
 func (s *Server) keptOutput(ctx context.Context, app string) (int64, error) {
 	r := s.cfg.DB.Reader(ctx)
 	numbers, err := trip.Apps(r, []string{app})
@@ -137,7 +137,7 @@ func (s *Server) putLimits(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	v, err := s.viewLimits(r.Context(), app, limits)
-	if err != nil { // the change is committed, so this is no error for the client
+	if err != nil { // the change is committed, so the client must not take this for a failed change
 		return lookAt(&sql.Unknown{Err: err}, lookAtLimits)
 	}
 	return answer(w, http.StatusOK, v)

@@ -52,8 +52,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// ReadApply reads a body of POST /api/v1/apply, for a node that follows a folder. Mistakes in the
-// body are returned as job.Problems.
+// ReadApply reads a body of POST /api/v1/apply. A node that follows a folder calls it. Mistakes in
+// the body are returned as job.Problems.
 func ReadApply(body []byte) (job.Apply, error) {
 	object, err := parseObject(context.Background(), body)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Server) viewApplied(r *http.Request, want *job.Apply, done *job.Applied
 	}
 
 	var errs error
-	live := map[string][]problem.Text{} // warnings by liveKey: a thousand jobs have few different ones
+	live := map[string][]problem.Text{} // by liveKey: even a thousand jobs have few of them
 	for i := range done.Jobs {
 		d := &done.Jobs[i]
 		j := &view.AppliedJob{

@@ -8,8 +8,8 @@ import (
 	"go-crontab/internal/auth"
 )
 
-// absentParam allows changing an object that does not exist yet. Without it, a mistyped name would
-// succeed.
+// absentParam allows a request to change an object that does not exist yet. Without the parameter
+// such a request is refused, because the name may be mistyped.
 var absentParam = wordParam{declared{"absent", "`ok`: the target does not have to exist yet.", "ok"}, []string{"ok"}}
 
 // listApps: GET /api/v1/apps
@@ -63,7 +63,7 @@ func (s *Server) knownApp(r *http.Request, app string) error {
 		cutShort(app), didYouMean(app, apps))
 }
 
-// didYouMean ends a sentence about an unknown word, with the nearest name if one is near.
+// didYouMean ends a sentence about an unknown word. It proposes the nearest name, if one is near.
 func didYouMean(word string, names []string) string {
 	if near := Nearest(word, names); near != "" {
 		return "; did you mean \"" + near + "\"?"

@@ -25,8 +25,8 @@ func viewOfEntry(e *job.Entry) *view.AuditEntry {
 	return v
 }
 
-// raw returns stored JSON as it is. A value that is not JSON, perhaps edited by hand, becomes a
-// JSON string.
+// raw returns stored JSON unchanged. If the value is not JSON, perhaps because it was changed
+// outside the program, raw returns it as a JSON string.
 func raw(s string) json.RawMessage {
 	if s == "" || json.Valid([]byte(s)) {
 		return json.RawMessage(s)
@@ -35,7 +35,7 @@ func raw(s string) json.RawMessage {
 	return b                // marshalling a string cannot fail
 }
 
-// hiddenChannel is the definition of a channel as shown to callers that are not admins: see
+// hiddenChannel returns the definition of a channel as callers see it who are not admins: see
 // viewChannel.
 func hiddenChannel(text string) string {
 	var c job.AlertChannel
@@ -51,8 +51,9 @@ func hiddenChannel(text string) string {
 	return string(b)
 }
 
-// ifReadable returns the definition of a job if the caller may read its app; otherwise "". It is
-// needed because the audit line of a move also holds the definition in the earlier app.
+// ifReadable returns the definition of a job, or "" if the caller may not read its app. The audit
+// line of a move also holds the definition in the earlier app, and the caller may not read that
+// app.
 func ifReadable(ctx context.Context, spec string) string {
 	if app := appIn(spec); app != "" && !mayRead(ctx, app) {
 		return ""
@@ -124,8 +125,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 }
 
 const (
-	// verifyAtOnce and verifyFor limit the links that one request checks, and the time that it
-	// takes.
+	// One request checks at most verifyAtOnce links, and takes at most verifyFor.
 	verifyAtOnce = 5000
 	verifyFor    = 5 * time.Second
 )

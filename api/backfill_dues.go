@@ -12,7 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// The states of due times of a backfill. A due time can also have a run's outcome or state.
+// The states of due times of a backfill. A due time with a run shows the outcome or state of the
+// run.
 const (
 	dueWaiting   = "waiting"
 	dueLeftOut   = "left_out"
@@ -63,7 +64,7 @@ func (s *Server) listBackfillDues(w http.ResponseWriter, r *http.Request) error 
 	return answer(w, http.StatusOK, p)
 }
 
-// allDues lists due times by the current definition of the job, because the backfill uses this
+// allDues lists due times of the job's current definition, because the backfill uses this
 // definition.
 func (s *Server) allDues(ctx context.Context, b *trip.BackfillRow, _ string, after job.Micros,
 	limit int) ([]view.BackfillDue, error) {
@@ -95,7 +96,7 @@ func (s *Server) allDues(ctx context.Context, b *trip.BackfillRow, _ string, aft
 	return items, nil
 }
 
-// someDues lists the failed due times, or the due times that have not ended.
+// someDues lists either the failed due times, or the due times that have not ended.
 func (s *Server) someDues(ctx context.Context, b *trip.BackfillRow, state string, after job.Micros,
 	limit int) ([]view.BackfillDue, error) {
 	runs, err := s.cfg.DB.BackfillRunsIn(ctx, b, state == "failed", after, limit)
@@ -141,8 +142,8 @@ func (s *Server) backfillDues(ctx context.Context, b *trip.BackfillRow, after jo
 	return dues, j.Spec.Explain(err, calendars)
 }
 
-// viewBackfillRun shows a due time that has a run. If the job has moved to another app since, only
-// readers of the app in which the run began see the run.
+// viewBackfillRun shows a due time that has a run. The job may have moved to another app since the
+// run began. Then only readers of the earlier app see the run.
 func viewBackfillRun(ctx context.Context, r *read.Run) view.BackfillDue {
 	v := view.BackfillDue{Due: r.Due.Time(), State: dueWaiting}
 	switch r.State {

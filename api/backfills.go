@@ -18,15 +18,16 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// viewBackfill shows a backfill, with the name of its job and its counts. On an error it returns
-// the view without the parts that it could not read.
+// viewBackfill shows a backfill with the name of its job and its counts. On an error it returns the
+// view without the parts that could not be read.
 func (s *Server) viewBackfill(ctx context.Context, b trip.BackfillRow) (view.Backfill, error) {
 	names, unnamed := s.cfg.DB.JobNames(ctx, []int64{b.JobID})
 	v, err := s.countedBackfill(ctx, b, names[b.JobID])
 	return v, errors.Join(unnamed, err)
 }
 
-// countedBackfill returns the view without counts if counting fails.
+// countedBackfill shows a backfill with its counts. If counting fails, it returns the view without
+// counts.
 func (s *Server) countedBackfill(ctx context.Context, b trip.BackfillRow, of read.JobName) (view.Backfill, error) {
 	v := view.Backfill{
 		ID: strconv.FormatInt(b.ID, 10), JobID: strconv.FormatInt(b.JobID, 10), Job: of.Name, App: of.App,
@@ -64,7 +65,7 @@ func paramsGiven(text string) map[string]job.Value {
 	return nil
 }
 
-// backfillHealth says in one word how a backfill fares.
+// backfillHealth sums up the state of a backfill in one word.
 func backfillHealth(state trip.BackfillState, failed int64) view.BackfillHealth {
 	switch {
 	case state == trip.BackfillCancelled:
@@ -110,7 +111,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if to == nil {
-		to = new(time.Time) // now, by MySQL's clock: the client's may be ahead
+		to = new(time.Time) // now, by MySQL's clock: the client's clock may be ahead
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *Server) startBackfill(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusAccepted, v)
 }
 
-// countFor limits the time that a list spends on counting ended runs.
+// countFor limits the time in which a list of backfills counts ended runs.
 const countFor = 3 * time.Second
 
 // listBackfills: GET /api/v1/backfills
@@ -176,7 +177,7 @@ func (s *Server) listBackfills(w http.ResponseWriter, r *http.Request) error {
 		if err != nil && !sql.IsAway(err) {
 			return err
 		}
-		// v may lack its counts: one large backfill must not hide the others.
+		// v is listed even if its counts are missing: one large backfill must not hide the others.
 		p.Items = append(p.Items, v)
 	}
 

@@ -10,7 +10,7 @@ import (
 	"go-crontab/sql"
 )
 
-// The bounds of the time in which the next backup is expected.
+// The next backup is expected within a time between these bounds.
 const (
 	soonestBackup = time.Minute
 	latestBackup  = 366 * 24 * time.Hour

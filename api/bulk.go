@@ -52,9 +52,9 @@ func (s *Server) bulkOf(w http.ResponseWriter, r *http.Request, role auth.Role, 
 }
 
 // bulk changes a page of the selected jobs in one transaction. It refuses a job that was changed
-// since it was read. So it only changes jobs that still match and that the caller may change.
+// after bulk read it. So it changes only jobs that still match and that the caller may change.
 //
-// The answer is kept in the same transaction. If we die after the commit, a repeated request with
+// The answer is stored in the same transaction. If we die after the commit, a repeated request with
 // the same Idempotency-Key gets this answer. Without a key, repeating a pause, resume or deletion
 // is harmless, but repeating a run starts the jobs again.
 func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, want *job.Bulk) error {
@@ -99,7 +99,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, role auth.Role, wa
 	return answer(w, http.StatusOK, viewBulk(want, found))
 }
 
-// bulkQuery selects jobs: by ids, or if ids is nil by the filter.
+// bulkQuery selects jobs by ids. If ids is nil, it selects them by the filter.
 type bulkQuery struct {
 	read.JobFilter
 	ids []int64
@@ -149,7 +149,7 @@ func readBulk(r *http.Request, role auth.Role) (*bulkQuery, error) {
 // bulkJobs are the jobs to change.
 type bulkJobs struct {
 	read.JobPage
-	not []view.BulkItem // named ids without a job, or of a job that the caller may not change
+	not []view.BulkItem // named ids of jobs that do not exist or that the caller may not change
 }
 
 // bulkJobs reads the selected jobs. Each id is accepted or refused on its own, so a deleted job
@@ -190,7 +190,8 @@ func (s *Server) bulkJobs(ctx context.Context, q *bulkQuery, role auth.Role) (*b
 	return out, nil
 }
 
-// tryBulk answers a dry run: what the request would do to the first page, and how many jobs match.
+// tryBulk answers a dry run. The answer says what the request would do to the first page, and how
+// many jobs match.
 func (s *Server) tryBulk(w http.ResponseWriter, r *http.Request, f read.JobFilter, want *job.Bulk,
 	found *bulkJobs) error {
 	for i := range found.Rows {

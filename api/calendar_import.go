@@ -16,16 +16,18 @@ import (
 
 // The modes of an import.
 const (
-	importReplace = "replace" // the days of the file replace the existing days; weekdays and hours stay
+	importReplace = "replace" // the file's days replace the old days; weekdays and hours stay
 	importAdd     = "add"     // the days of the file are added
 )
 
-// makeupWord marks make-up workdays by their names, unless the import gives another word.
+// makeupWord is the word in the name of a day that marks a make-up workday. The import may give
+// another word.
 const makeupWord = "班"
 
 // importCalendar: POST
 // /api/v1/calendars/{name}/import?format=ics|csv&mode=replace|add&workday=班&dry_run=true. The body
-// is the file. It creates the calendar if needed. A file with any error is refused as a whole.
+// is the file. The request creates the calendar if needed. A file with any error is refused as a
+// whole.
 func (s *Server) importCalendar(w http.ResponseWriter, r *http.Request) error {
 	name, err := param(r, "name")
 	if err != nil {
@@ -103,7 +105,7 @@ func formatOf(r *http.Request) string {
 }
 
 // imported adds days to a calendar. If somebody else changes the calendar at the same time,
-// imported reads the calendar again and retries.
+// imported starts again with the changed calendar.
 func (s *Server) imported(ctx context.Context, name string, days job.ImportedDays, mode string,
 	dry bool) (c trip.CalendarRow, isNew bool, err error) {
 	for range maxTries {

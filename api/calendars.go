@@ -213,7 +213,7 @@ const (
 )
 
 // calendarDays: GET /api/v1/calendars/{name}/days?from=2027-02-01&to=2027-02-28, both included. It
-// lists the days as open, closed or make-up days by this calendar alone.
+// lists the days as open, closed or make-up days. Only this calendar counts.
 func (s *Server) calendarDays(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	from, to := q.date(daysFrom), q.date(daysTo)
@@ -278,7 +278,7 @@ func (q *query) date(p dateParam) time.Time {
 // calendarsOf reads the calendars that a definition names.
 func (s *Server) calendarsOf(ctx context.Context, spec *job.Spec) ([]*job.Calendar, error) {
 	if len(spec.Calendars) == 0 || len(spec.Calendars) > job.MaxCalendars {
-		return nil, nil // too many are refused when the definition is compiled
+		return nil, nil // the compiler of the definition refuses too many calendars
 	}
 	return trip.CalendarsNamed(s.cfg.DB.Reader(ctx), spec.Calendars)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// certificate is a certificate in files. Certificates are renewed while nodes run, so it reads the
-// files again when they change.
+// certificate is a certificate in files. Certificates are renewed while nodes run, so the files are
+// read again when they change.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -22,8 +22,8 @@ type certificate struct {
 	checked time.Time    // when the files were last checked
 }
 
-// fileState identifies a version of a file. Links are followed, because some tools replace the
-// folder that a link points to.
+// fileState identifies a version of a file. Links are followed, because some tools change a folder
+// by pointing a link to another folder.
 type fileState struct {
 	changed time.Time
 	size    int64
@@ -44,8 +44,8 @@ var strongSuites = []uint16{
 const fileCheckEvery = time.Second
 
 // LoadTLS makes a Config.TLS from PEM files: a certificate with its chain, and its key. When the
-// files change, new connections use the new certificate within about a second. If it cannot be
-// used, the old one stays in use and an error is logged.
+// files change, new connections use the new certificate within about a second. If the new
+// certificate is unusable, the old one stays in use and an error is logged.
 func LoadTLS(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
 	if err := c.load(); err != nil {
@@ -74,8 +74,8 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 	}
 
 	if err := c.load(); err != nil {
-		// The certificate and the key may be written one after the other. So we do not try these
-		// files again, but we do try after the next change.
+		// The certificate and the key may be written one after the other. So these versions of the
+		// files are not tried again, but the next change is.
 		c.failed = state
 		c.log.Error("cannot use the new certificate; keeping the old one", "error", err)
 		return c.loaded
@@ -86,7 +86,7 @@ func (c *certificate) current(now time.Time) *tls.Certificate {
 }
 
 func (c *certificate) load() error {
-	state, err := c.state() // first, so that the next check sees a change made while we read
+	state, err := c.state() // first, so that the next check sees a change made during the load
 	if err != nil {
 		return err
 	}

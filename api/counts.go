@@ -16,7 +16,7 @@ import (
 const (
 	goneFor     = 24 * time.Hour  // how long nodes stay visible after they are gone
 	candidates  = 2000            // failed jobs that one search reads
-	healedFor   = 5 * time.Minute // after this, recovered jobs are searched again, too
+	healedFor   = 5 * time.Minute // after this, recovered jobs are searched again
 	healedCheck = 200             // jobs that one query reads
 )
 
@@ -24,9 +24,9 @@ const (
 type failing struct {
 	found *kept[*failingJobs]
 
-	// Only the request that searches uses these fields. healed has the jobs that succeeded after their
-	// latest failure, or were deleted, with the due time of that failure. A search skips these
-	// jobs.
+	// Only the request that searches uses these fields. healed holds recovered jobs: jobs that have
+	// succeeded since their latest failure, and deleted jobs. The value is the due time of the
+	// latest failure. A search skips these jobs.
 	healed   map[int64]job.Micros
 	healedAt time.Time
 }
@@ -39,13 +39,13 @@ type failingJobs struct {
 
 func newFailing() *failing { return &failing{found: newKept[*failingJobs]()} }
 
-// jobs returns the failing jobs, as they were found at most keptFor ago.
+// jobs returns the failing jobs. The answer is at most keptFor old.
 func (f *failing) jobs(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	return f.found.get(ctx, func(ctx context.Context) (*failingJobs, error) { return f.search(ctx, db) })
 }
 
-// search finds the failing jobs among the jobs that have failed. It skips jobs that are known to
-// have recovered.
+// search looks for failing jobs among all jobs with a failure. It skips jobs that are known to have
+// recovered.
 func (f *failing) search(ctx context.Context, db *read.DB) (*failingJobs, error) {
 	now := time.Now()
 	if now.Sub(f.healedAt) > healedFor {
@@ -93,7 +93,7 @@ func (f *failing) check(ctx context.Context, db *read.DB, ids []int64, latest ma
 		switch {
 		case st.failures > 0:
 			bad = append(bad, id)
-		case st.last != nil && st.last.Due >= latest[id]: // after an older success, a retry may follow
+		case st.last != nil && st.last.Due >= latest[id]: // after an older success a retry may follow
 			f.healed[id] = latest[id]
 		}
 	}

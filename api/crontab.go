@@ -65,8 +65,8 @@ func (s *Server) readCrontab(w http.ResponseWriter, r *http.Request) error {
 		return invalidField("text", problem.TooManyLines, o.Most)
 	}
 
-	// Each job has all variables above its line, so the jobs can be far larger than the text. We
-	// add up the sizes of the variables, because that is cheaper than encoding the jobs.
+	// Each job has all variables above its line, so the jobs can be far larger than the text. The
+	// sizes of the variables are added up, which is cheaper than encoding the jobs.
 	size := 0
 	for _, e := range read.Entries {
 		if size += sizeOf(e.Job.Env); size > maxCrontabJobs {
@@ -109,7 +109,7 @@ func largeCrontab() error {
 			"in parts.", maxCrontabJobs)
 }
 
-// sizeOf is a lower bound of the bytes that the encoded variables take.
+// sizeOf returns a lower bound for the size of the encoded variables in bytes.
 func sizeOf(variables map[string]string) int {
 	n := 0
 	for name, value := range variables {

@@ -45,13 +45,13 @@ func parseCursor(s string) (*cursor, bool) {
 	return &c, c.String() == s // refuse other texts that Sscanf accepts
 }
 
-// place is the position in a list of other things than runs.
+// place returns the position in a list of anything but runs.
 func (c *cursor) place() *read.ListPlace { return &read.ListPlace{ID: c.ID, Due: c.Due} }
 
 // runPlace converts a position to the form that a cursor holds.
 func runPlace(p *read.ListPlace) read.RunPlace { return read.RunPlace{ID: p.ID, Due: p.Due} }
 
-// oneMore cuts off the extra row, which was only read to see whether there is a next page. It
+// oneMore cuts off the extra row, which was read only to see whether there is a next page. It also
 // returns the cursor of the next page.
 func oneMore[R any](list string, rows []R, limit int, id func(*R) int64) (of []R, next string) {
 	if len(rows) <= limit {

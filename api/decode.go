@@ -18,8 +18,8 @@ import (
 
 const (
 	maxBody  = 256 << 10
-	maxDepth = 16 // nested objects and arrays in a body; a job needs two
-	// The longest name of a field, such as a label, in bytes. No accepted name is longer.
+	maxDepth = 16 // nested objects and arrays in a body; a job needs only two
+	// maxFieldName is the longest name of a field or label, in bytes. No accepted name is longer.
 	maxFieldName = utf8.UTFMax * job.MaxName
 
 	maxCalendarBody = 2 << 20  // including white space
@@ -93,9 +93,9 @@ func checkMedia(r *http.Request) error {
 
 }
 
-// parseObject reads a single JSON object. Beyond the checks of encoding/json it requires valid
-// UTF-8, unique names in each object, and bounded names and depth. Numbers stay as written. It
-// stops when ctx ends.
+// parseObject reads a single JSON object. It checks more than encoding/json: valid UTF-8, unique
+// names in each object, short names and limited depth. Numbers stay as written. Parsing stops when
+// ctx ends.
 func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 	if !utf8.Valid(body) {
 		return nil, malformed.problem("The body is not valid UTF-8.")
@@ -126,8 +126,8 @@ func parseObject(ctx context.Context, body []byte) (map[string]any, error) {
 }
 
 // bodyParser decodes a text that is known to be JSON. It keeps the path to the current value as
-// steps, and only spells the path for an error. Spelling the path of every value would take time
-// proportional to the square of the body's length.
+// steps, and spells the path only for an error. Spelling the path of every value would take time
+// that grows with the square of the body's length.
 type bodyParser struct {
 	ctx    context.Context
 	text   []byte
@@ -136,8 +136,7 @@ type bodyParser struct {
 	values int
 }
 
-// step leads from a JSON value to a value inside it. It is the name of a field, or the index of a list
-// element.
+// step leads from a JSON value to a value inside it. It is a field name or a list index.
 type step struct {
 	name   string
 	index  int
@@ -157,7 +156,7 @@ func (p *bodyParser) place() string {
 	return place
 }
 
-// checkEvery is the number of values between checks that the client is still connected.
+// checkEvery is how many values are read between two checks that the client is still connected.
 const checkEvery = 1024
 
 // value reads the next value.
@@ -202,7 +201,7 @@ func (p *bodyParser) peek() byte {
 }
 
 // more skips the comma and space before the next element of a list or object, and reports whether
-// there is an element. At the end it reads the closing bracket.
+// there is an element. After the last element it reads the closing bracket.
 func (p *bodyParser) more(end byte) bool {
 	c := p.peek()
 	if c == ',' {

@@ -44,7 +44,7 @@ func dueTimes(w *job.Work, spec *job.Spec, from time.Time, n int, calendars []*j
 	return out, nil
 }
 
-// now reads MySQL's clock. A node that has just started may not know it yet.
+// now reads MySQL's clock. A node that has just started may not know MySQL's time yet.
 func (s *Server) now() (time.Time, error) {
 	now := s.cfg.Now()
 	if now.IsZero() {
@@ -53,7 +53,7 @@ func (s *Server) now() (time.Time, error) {
 	return now, nil
 }
 
-// nextDue: GET /api/v1/jobs/{id}/next. It lists due times by the definition, even if the job is
+// nextDue: GET /api/v1/jobs/{id}/next. It lists the due times of the definition, even if the job is
 // paused.
 func (s *Server) nextDue(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
@@ -108,8 +108,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 
 	f := newFields(body)
 	scheduleFields(f, &spec)
-	// The app and name decide the job's share of its jitter. The handler and selector are only
-	// needed for a warning.
+	// The app and name decide how the job's jitter falls. The handler and selector are only needed
+	// for a warning.
 	f.text("app", &spec.App)
 	f.text("name", &spec.Name)
 	f.text("handler", &spec.Handler)

@@ -15,8 +15,8 @@ import (
 )
 
 // The ETag of a job combines two numbers: the version of its definition, and the number of changes
-// by people, pauses included. The job's due times, runs, health, status and error may change while
-// its ETag stays. The ETag of any other object is its version.
+// by people, pauses included. The ETag stays when only the job's due times, runs, health, status or
+// error change. The ETag of any other object is its version.
 
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
@@ -44,7 +44,7 @@ func answerTagged(w http.ResponseWriter, status int, version int64, v any) error
 func (s *Server) answerJob(w http.ResponseWriter, r *http.Request, status int, j *read.Job) error {
 	w.Header().Set("ETag", tagOfJob(j))
 	v := s.viewChanged(r.Context(), j.Job)
-	if names, err := s.followersOf(r.Context(), j.ID); err == nil { // else the change is made all the same
+	if names, err := s.followersOf(r.Context(), j.ID); err == nil { // otherwise omit them
 		v.Followers = names
 	}
 	return answer(w, status, v)
@@ -90,18 +90,19 @@ func preconditionOf(r *http.Request) (precondition, error) {
 
 func (p precondition) given() bool { return p != precondition{} }
 
-// check returns why a job may not be changed, or nil. A tag that is only a version means the
-// definition at that version, whatever else changed.
+// check returns why a job may not be changed, or nil. A tag with only a version requires that
+// version of the definition. It allows any other change of the job.
 func (p precondition) check(j *read.Job) error {
 	return p.of("job", true, j.Version, tagOfJob(j), tagOf(j.Version))
 }
 
-// absent returns why a job that does not exist may not be created, or nil.
+// absent checks the precondition of a request that creates a job. An If-Match header refuses the
+// request: there is no version to match.
 func (p precondition) absent() error { return p.of("job", false, 0) }
 
-// of returns why an object may not be put, or nil. there says whether the object exists. version is
-// 0 for objects without versions. tags[0] is the object's own ETag. The client may also send one of
-// the other tags.
+// of returns why a client may not write an object, or nil. there says whether the object exists.
+// version is 0 for objects without versions. tags[0] is the object's own ETag; the client may also
+// send one of the other tags.
 func (p precondition) of(what string, there bool, version int64, tags ...string) (err error) {
 	var q *Problem
 	switch {
@@ -123,7 +124,7 @@ func (p precondition) of(what string, there bool, version int64, tags ...string)
 }
 
 // wanted returns the context for a change of a named object. The change is made only if the
-// client's precondition holds.
+// client's precondition is met.
 func wanted(r *http.Request, what string) (context.Context, error) {
 	p, err := preconditionOf(r)
 	if err != nil || !p.given() {
@@ -133,8 +134,8 @@ func wanted(r *http.Request, what string) (context.Context, error) {
 	return job.WithPrecondition(r.Context(), check), nil
 }
 
-// withPreconditions refuses preconditions that a route does not check: a client must not believe
-// that they were met.
+// withPreconditions refuses preconditions that a route does not check. Otherwise a client would
+// believe that they were met.
 func withPreconditions(op *operation, h handler) handler {
 	if op == nil {
 		return h
@@ -180,7 +181,7 @@ func (s *Server) asWanted(r *http.Request, id int64, do func(context.Context) er
 	})
 }
 
-// before makes a change check the precondition first.
+// before wraps a change, so that the precondition is checked first.
 func (p precondition) before(want change) change {
 	return func(old *read.Job) (jobBody, error) {
 		if err := p.check(old); err != nil {

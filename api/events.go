@@ -28,7 +28,7 @@ func addCount(v *view.RunCounts, c *feed.Count) {
 }
 
 // maxCounts is the largest number of jobs with separate counts in one event. The busiest jobs are
-// counted separately, the rest together.
+// counted separately, all other jobs together.
 const maxCounts = 500
 
 func viewOfEvent(e *feed.Event) *view.Event {
@@ -72,8 +72,8 @@ type listening struct {
 	kinds []string // nil: all
 }
 
-// encode returns the text of an event for a subscriber, or nil if it is filtered out or not
-// visible.
+// encode returns the text of an event for a subscriber. It returns nil if the event is filtered
+// out, or if the subscriber may not see it.
 func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 	kind := string(e.Kind)
 	if e.Kind == feed.KindRuns {
@@ -90,7 +90,7 @@ func (l *listening) encode(e *feed.Event, who *auth.Principal) []byte {
 		return e.Data
 	}
 
-	// One event counts the runs of many jobs. Only count the jobs that the subscriber may see.
+	// One event counts the runs of many jobs. Count only the jobs that the subscriber may see.
 	v := viewOfEvent(e)
 	for i := range e.Counts {
 		c := &e.Counts[i]

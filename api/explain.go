@@ -62,12 +62,12 @@ type inquiry struct {
 	now job.Micros
 	at  time.Time // the due time in question
 
-	spec      job.Spec // the definition in force at that time; for the future, the present one
+	spec      job.Spec // the definition in force at that time; for a future time, the present one
 	calendars []*job.Calendar
 	schedule  job.Schedule // nil if the definition has no valid schedule
 	e         view.Explanation
 
-	from, before job.Micros // the range that the instant may mean, see instantRange
+	from, before job.Micros // the range of instants that the request may mean, see instantRange
 	askedFor     []askedRun // requested runs that the answer does not mention yet
 
 	err error // why a schedule could not be computed
@@ -143,8 +143,8 @@ func (x *inquiry) add(format string, args ...any) {
 	x.e.Answer += " " + fmt.Sprintf(format, args...)
 }
 
-// instantRange returns the range that an instant may mean. Commands print instants to the second or
-// to the millisecond, so an instant without a fraction means its whole second.
+// instantRange returns the range that an instant may mean. Commands print instants with seconds or
+// milliseconds. So an instant without a fraction means its whole second.
 func instantRange(at time.Time) (from, before job.Micros) {
 	from = job.MicrosOf(at)
 	switch {
@@ -156,7 +156,8 @@ func instantRange(at time.Time) (from, before job.Micros) {
 	return from, from + 1
 }
 
-// findDueTimes finds the due times around the instant. A whole second means the due time within it.
+// findDueTimes finds the due times around the instant. An instant in whole seconds means the due
+// time within that second.
 func (x *inquiry) findDueTimes() error {
 	if x.schedule == nil {
 		return nil
@@ -199,7 +200,7 @@ func (x *inquiry) dueTimesAround(schedule job.Schedule) error {
 	return nil
 }
 
-// recorded explains by the recorded runs of the due time.
+// recorded explains the due time by its recorded runs.
 func (x *inquiry) recorded() error {
 	runs, err := x.cfg.DB.RunsAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
 	if err != nil {
@@ -238,8 +239,8 @@ func (x *inquiry) readable(runs []read.Run) []read.Run {
 	return slices.DeleteFunc(runs, func(r read.Run) bool { return !mayRead(x.ctx, r.App) })
 }
 
-// causesByReason are the causes of due times that were not started or had nothing to do, by reason. For all other
-// reasons the cause is the outcome.
+// causesByReason gives the causes of due times that were not started or had nothing to do. For all
+// other reasons the cause is the outcome.
 var causesByReason = map[job.ReasonCode]string{
 	job.ReasonJobPaused:            causePaused,
 	job.ReasonAppPaused:            causePaused,
@@ -260,8 +261,8 @@ var causesByReason = map[job.ReasonCode]string{
 	job.ReasonAppWaitingLimit:      causeLimit,
 }
 
-// causeOf returns the cause of a run's end in one word: from its reason if causesByReason has it,
-// or else its outcome.
+// causeOf returns the cause of a run's end in one word. If causesByReason has no cause for the
+// reason, the cause is the outcome.
 func causeOf(r *read.Run) string {
 	if r.Outcome == job.Skipped || r.Outcome == job.Missed || r.Outcome == job.Superseded {
 		if cause, ok := causesByReason[r.Reason.Code]; ok {

@@ -8,7 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// unprompted answers that no end of a run made the job due at the instant, and for which jobs it waits.
+// unprompted answers that no end of a run made the job due at the instant. It also names the jobs
+// that this job follows.
 func (x *inquiry) unprompted() error {
 	x.say(causeNotDue, "Nothing made the job due then: it is due %s.", x.spec.Words(job.English))
 	if x.spec.After == nil {

@@ -12,7 +12,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// These methods read the past from the audit.
+// These methods read the past from audit lines.
 
 // ofJob selects lines of the job's audit.
 func (x *inquiry) ofJob(actions ...job.Action) audit.Of {
@@ -32,8 +32,9 @@ func optional(e job.Entry, err error) (*job.Entry, error) {
 
 func viewOfChange(e *job.Entry) *view.ChangeNote { return &view.ChangeNote{At: e.At.Time(), By: e.Who} }
 
-// findDefinition finds the definition in force at the instant. If the definition was changed after
-// the instant, the first later audit line has it. Otherwise it is the current definition.
+// findDefinition finds the definition in force at the instant. If the job was changed later, it is
+// the old definition (Was) in the first audit line after the instant. Otherwise it is the current
+// definition.
 func (x *inquiry) findDefinition() error {
 	at := job.MicrosOf(x.at)
 	x.spec = x.j.Spec
@@ -74,7 +75,8 @@ func (x *inquiry) makeSchedule() (err error) {
 	return err
 }
 
-// wasYounger answers that the job did not exist yet at the instant, and when it was created.
+// wasYounger answers that the job did not exist yet at the instant. It also says when the job was
+// created.
 func (x *inquiry) wasYounger() error {
 	e, err := optional(audit.After(x.cfg.DB.Reader(x.ctx), x.ofJob(job.ActionCreate), job.MicrosOf(x.at)))
 	if err != nil {
@@ -117,8 +119,8 @@ func (x *inquiry) wasDeleted() (bool, error) {
 	return true, nil
 }
 
-// wasPausedAt reports whether the job, its app or the cluster was paused at an instant. If there is
-// no answer yet, the pause becomes the answer.
+// wasPausedAt reports whether the job, its app or the cluster was paused at an instant. If the
+// explanation has no cause yet, the pause becomes the cause.
 func (x *inquiry) wasPausedAt(at job.Micros) (bool, error) {
 	for _, of := range []audit.Of{
 		x.ofJob(job.ActionPause, job.ActionResume),
@@ -179,14 +181,13 @@ func (x *inquiry) pauseInForce(of audit.Of, at job.Micros) (*job.Pause, job.Micr
 	return p, ended.At, nil
 }
 
-// maxLives limits the sessions that are read on each side of an instant.
+// maxLives limits how many sessions are read before and after an instant.
 const maxLives = 500
 
-// maxSilence is how long a session may still be alive after its last beat.
+// maxSilence is how long after its last beat a session may still be alive.
 const maxSilence = 3 * time.Second
 
-// wasDown finds out whether no node was alive at the instant, or at the time when the due time
-// became missed.
+// wasDown finds out whether no node was alive at the instant, or when the due time became missed.
 func (x *inquiry) wasDown() error {
 	lives, err := livesNear(x.cfg.DB.Reader(x.ctx), job.MicrosOf(x.at), maxLives)
 	if err != nil {
@@ -212,7 +213,8 @@ func (x *inquiry) wasDown() error {
 }
 
 // gapIn returns the time around an instant in which no session was alive. It returns nil if a
-// session was alive, or if no session is known before or after the instant.
+// session was alive at the instant. It also returns nil if no session is known before it or after
+// it.
 func gapIn(lives []job.SessionLife, at time.Time) *view.Outage {
 	var from, to time.Time
 	for _, l := range lives {

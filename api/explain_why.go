@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/read"
 )
 
-// live answers with the due time's run that has not ended yet.
+// live explains the due time by its run that has not ended yet.
 func (x *inquiry) live() error {
 	run, err := x.cfg.DB.LiveAt(x.ctx, x.j.ID, job.MicrosOf(x.at))
 	if errors.Is(err, sql.ErrNotFound) {
@@ -24,7 +24,7 @@ func (x *inquiry) live() error {
 	return x.inProgress(&run)
 }
 
-// askedRun is a due time for which somebody requested a run. runs are its ended attempts. If no
+// askedRun is a due time for which somebody requested a run. runs are the ended attempts. If no
 // attempt has ended, live is the run in progress.
 type askedRun struct {
 	runs []read.Run
@@ -73,8 +73,7 @@ func (x *inquiry) findAsked() error {
 	return nil
 }
 
-// asked explains an instant at which the schedule started nothing, but for which a run was
-// requested.
+// asked explains an instant at which only a requested run was due, but none by the schedule.
 func (x *inquiry) asked() error {
 	if len(x.askedFor) == 0 {
 		return nil
@@ -105,7 +104,7 @@ func (x *inquiry) asked() error {
 	return nil
 }
 
-// beside adds to the answer the requested runs that it does not mention yet.
+// beside adds requested runs that the answer does not mention yet.
 func (x *inquiry) beside() {
 	for i := range x.askedFor {
 		a := &x.askedFor[i]
@@ -151,7 +150,7 @@ func (x *inquiry) inProgress(run *read.Run) error {
 
 // waits says what a run is waiting for.
 func (x *inquiry) waits(run *read.Run) error {
-	const most = 2000 // above the number of runs of one job that may wait
+	const most = 2000 // more than the waiting runs that one job may have
 	rows, err := x.cfg.DB.Waiting(x.ctx, []int64{x.j.ID}, most)
 	if err != nil {
 		return err
@@ -205,7 +204,7 @@ func (x *inquiry) addDeadline(w *read.Wait) {
 	}
 }
 
-// notStarted says why a due run that waits for no other run is not started.
+// notStarted says why a due run has not started although it waits for no other run.
 func (x *inquiry) notStarted(run *read.Run) error {
 	unplaceable, err := x.unplaceable(x.ctx, []read.Job{*x.j}, 1)
 	if err != nil {
@@ -226,7 +225,7 @@ func (x *inquiry) notStarted(run *read.Run) error {
 	return nil
 }
 
-// unrecorded explains why there is no record of a run.
+// unrecorded explains why no run is recorded.
 func (x *inquiry) unrecorded() error {
 	if x.j.SpecErr != nil && x.schedule == nil {
 		x.say(causeBroken, "The stored definition cannot be read: %v.", x.j.SpecErr)
@@ -334,7 +333,7 @@ func (x *inquiry) notDue() {
 	}
 }
 
-// sayWhereTo adds where the due time of a closed day moves.
+// sayWhereTo adds to which time a due time on a closed day moves.
 func (x *inquiry) sayWhereTo() {
 	if x.spec.OnClosed != job.ClosedNext && x.spec.OnClosed != job.ClosedPrevious {
 		return
@@ -351,7 +350,8 @@ func (x *inquiry) sayWhereTo() {
 	x.add("It moves to %s (on_closed: %s).", to.Format(time.RFC3339Nano), x.spec.OnClosed)
 }
 
-// dueUnbounded reports whether the instant would be due without the bounds of the definition.
+// dueUnbounded reports whether the instant would be due if the definition had no start, no end and
+// no max_fires.
 func (x *inquiry) dueUnbounded() bool {
 	spec := x.spec
 	// Intervals are counted from the start, so move it back by whole intervals.
@@ -406,9 +406,10 @@ func (x *inquiry) dueBy(spec job.Spec) bool {
 	return is
 }
 
-// gapNear returns the due time at the end of a daylight-saving gap, if it is within two hours of
-// the instant, or "". A time of day in the gap has two readings, with the offset before or after
-// the change: one on each side of the end of the gap.
+// gapNear returns the due time at the end of a daylight-saving gap, or "" if the instant is more
+// than two hours away from it. A time of day in the gap has two readings: with the offset before
+// the change, and with the offset after it. One reading lies before the end of the gap, the other
+// after it.
 func gapNear(at time.Time, neighbours ...*view.DueTime) string {
 	for _, v := range neighbours {
 		if v == nil || v.Mark != job.Gap {
@@ -421,8 +422,8 @@ func gapNear(at time.Time, neighbours ...*view.DueTime) string {
 	return ""
 }
 
-// firstPass returns the due time before the instant if it has the same time of day because the
-// clock was set back in between; otherwise "".
+// firstPass returns the due time before the instant if both have the same time of day because the
+// clock was set back between them. Otherwise it returns "".
 func (x *inquiry) firstPass() string {
 	v := x.e.Before
 	if v == nil || v.Mark != job.Repeat {
@@ -444,8 +445,8 @@ func (x *inquiry) isPaused(p *job.Pause) {
 	x.say(causePaused, "%s, and has no due times until %s.", pauseWords(p, "has been paused since"), endWords(p))
 }
 
-// pauseWords returns a text such as "The job was paused from … by alice (why)". The text does not
-// name the end of the pause.
+// pauseWords returns a text such as "The job was paused from … by alice (why)". The end of the
+// pause is not in the text.
 func pauseWords(p *job.Pause, paused string) string {
 	what := "The job"
 	switch p.Scope {

@@ -25,7 +25,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	f.Limit = limit + 1 // one more shows whether there is a next page
+	f.Limit = limit + 1 // one more row shows whether there is a next page
 	rows, err := s.exported(r.Context(), f, id)
 	if err != nil {
 		return err
@@ -52,7 +52,8 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// exported reads the jobs to export, or only the job with the id if the filter admits it.
+// exported reads the jobs to export. With an id, it reads only this job, if the filter admits the
+// job.
 func (s *Server) exported(ctx context.Context, f read.JobFilter, id int64) ([]read.Job, error) {
 	if id == 0 {
 		return s.cfg.DB.Jobs(ctx, f)

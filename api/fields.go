@@ -31,8 +31,8 @@ func (f *fields) take(name string) (any, bool) {
 	return v, v != nil
 }
 
-// full reports whether there is one more mistake than an answer reports. Further mistakes need no
-// text: a body may have hundreds of thousands.
+// full reports whether there are already more mistakes than an answer reports. Further mistakes
+// need no text: a body may have hundreds of thousands.
 func (f *fields) full() bool { return len(*f.problems) > maxProblems }
 
 // wrong adds a mistake in a field.
@@ -199,7 +199,8 @@ func (f *fields) duration(name string, to *job.Duration) {
 	*to = job.Duration(d)
 }
 
-// some is duration, but refuses 0, because 0 would be taken for the default.
+// some reads a duration like the method duration, but refuses 0. The caller would take 0 for the
+// default.
 func (f *fields) some(name string, to *job.Duration) {
 	f.duration(name, to)
 	given, _ := f.object[name].(string)
@@ -224,8 +225,8 @@ func (f *fields) instant(name string, to **time.Time) {
 	*to = &t
 }
 
-// parseInstant reads an RFC 3339 time. It refuses an offset of 24 hours: time.Parse accepts such a
-// time, but it cannot be formatted again.
+// parseInstant reads an RFC 3339 time. It refuses an offset of 24 hours: time.Parse accepts that
+// offset, but such a time cannot be formatted again.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err == nil {
@@ -308,7 +309,7 @@ func (f *fields) inner(name string, fn func(*fields)) {
 	in.unknown()
 }
 
-// ignore accepts fields that a client may send back but not set.
+// ignore accepts fields that have no effect, because a client may send an answer back.
 func (f *fields) ignore(names ...string) { f.known = append(f.known, names...) }
 
 // refuse rejects fields that a client may not send.

@@ -12,8 +12,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// groupReadOnly are the fields of a group that only the server sets, and the name, which the path
-// gives.
+// groupReadOnly are the fields of a group that a request cannot set. The name comes from the path,
+// the other fields from the server.
 var groupReadOnly = []string{"name", "starts", "next_start", "executing", "waiting", "jobs", "created", "updated"}
 
 func viewGroup(g *read.Group, now job.Micros) view.Group {
@@ -29,7 +29,8 @@ func viewGroup(g *read.Group, now job.Micros) view.Group {
 	return v
 }
 
-// nextStart is when a group that has used up its rate admits the next start; zero: it admits one now.
+// nextStart is when a group that has used up its rate admits the next start. It is zero if the
+// group admits one now.
 func nextStart(g *trip.Group, now job.Micros) job.Micros {
 	if at := g.NextStart(now, 0); at > now {
 		return at

@@ -11,8 +11,8 @@ import (
 	"go-crontab/sql"
 )
 
-// handlers lists the handlers that a node has, that a job visible to the caller names, or that are
-// disabled.
+// handlers lists three kinds of handlers: those of any node, those that a job names which the
+// caller may see, and disabled handlers.
 func (s *Server) handlers(ctx context.Context) ([]*view.Handler, error) {
 	off, err := s.cfg.DB.HandlersOff(ctx)
 	if err != nil {

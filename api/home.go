@@ -21,8 +21,8 @@ var screens = []string{
 	"activity", // where alerts, audit and parts of the settings were before
 }
 
-// pagePolicy lets the page load from and call this node only. The page holds no inline script or
-// style, and no text can become markup, so a job's output or name stays text.
+// pagePolicy allows the page to load from and call only this node. The page holds no inline script
+// or style, and no text can become markup. So a job's output or name stays text.
 const pagePolicy = contentPolicy + "; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" +
 	"; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -139,8 +139,8 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 }
 
 // orScreen answers with the page if the path is a screen's, and otherwise calls next. A browser
-// that asks for an unknown address also gets the page, with status 404: the page says so and offers
-// a way back.
+// that asks for an unknown address also gets the page, with status 404. The page then says that the
+// address is unknown, and offers a way back.
 func (s *Server) orScreen(next http.HandlerFunc) http.HandlerFunc {
 	screen, unknown := s.serve(s.home), s.serve(s.unknownScreen)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// hosts says which Host headers are served. This stops DNS rebinding, an attack in which a web
-// page's own name points to this address. The browser then takes us for the page's origin, but it
-// sends the page's name as Host.
+// hosts says which Host headers are served. This stops DNS rebinding: an attacker's page makes its
+// own name point to this address. The browser then treats us as that page's origin, but sends the
+// page's name as Host.
 type hosts struct {
 	names   map[string]bool
-	address netip.Addr // the listen address; invalid if that is a name
+	address netip.Addr // the listen address; invalid if the node listens on a name
 }
 
 func newHosts(listen string, more []string) hosts {
@@ -48,7 +48,7 @@ func hostOf(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// checkHost refuses requests to other names. Paths in anyHost are exempt.
+// checkHost refuses requests whose Host header names another host. Paths in anyHost are exempt.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	refuse := s.serve(func(w http.ResponseWriter, r *http.Request) error {
 		return forbiddenHost.problem(

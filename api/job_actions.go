@@ -63,8 +63,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return keyOf(auth.Of(r.Context()), key), nil
 }
 
-// keyOf is the stored form of a caller's key. Equal keys of different callers do not collide, and
-// do not reveal anything about each other.
+// keyOf is the stored form of a caller's key. Equal keys of different callers are stored
+// differently, and no caller learns of another caller's key.
 func keyOf(p *auth.Principal, key string) string {
 	caller := p.Key()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(caller), caller, key))

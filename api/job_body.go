@@ -129,8 +129,8 @@ func wholeJob(o map[string]any) (jobBody, error) {
 
 // patched applies the body of a PATCH to a definition.
 func patched(old *job.Spec, patch map[string]any) (jobBody, error) {
-	// Minimal leaves out defaults. A default must not stay if the patch makes this another kind of
-	// job.
+	// Minimal leaves out defaults. Otherwise a default of the old kind of job would stay when the
+	// patch makes this another kind.
 	text, err := old.Minimal()
 	if err != nil {
 		return jobBody{}, err

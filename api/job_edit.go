@@ -97,8 +97,8 @@ func (s *Server) putJobNamed(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// upsert changes the named job, or creates it. It tries again when others create or delete the job
-// at the same time.
+// upsert changes the named job, or creates it. If others create or delete the job at the same time,
+// upsert tries again.
 func (s *Server) upsert(ctx context.Context, b jobBody, pre precondition) (j *read.Job, isNew bool, err error) {
 	for range maxTries {
 		old, err := s.cfg.DB.JobNamed(ctx, b.spec.App, b.spec.Name)
@@ -161,20 +161,20 @@ func (s *Server) patchJob(w http.ResponseWriter, r *http.Request) error {
 	return s.answerJob(w, r, http.StatusOK, j)
 }
 
-// maxTries limits the attempts at a change that collides with other changes. Of several colliding
-// changes, one always succeeds.
+// maxTries limits the attempts at a change that collides with other changes. When changes collide,
+// one of them always succeeds.
 const maxTries = 20
 
 // edit reads a job, applies a change, and writes the result if the job was not changed in between.
-// Definition and pause change together.
+// The definition and the pause are written together.
 func (s *Server) edit(ctx context.Context, id int64, want change) (*read.Job, error) {
 	var j *read.Job
 	err := persist(func() (err error) { j, err = s.tryEdit(ctx, id, want); return err })
 	return j, lookAt(err, "GET /api/v1/jobs/%d shows the current state. You can safely repeat the request.", id)
 }
 
-// persistFor is the time for which a change is tried again while others change or lock the job. A
-// request's deadline is longer.
+// persistFor is how long a change is tried again while others change or lock the job. The deadline
+// of a request is longer.
 const persistFor = 10 * time.Second
 
 // persist repeats a change while others change or lock the job.
@@ -201,7 +201,7 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 		return nil, err
 	}
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-		return nil, sql.ErrNotFound // it has been moved to another app since the request was admitted
+		return nil, sql.ErrNotFound // the job has moved to another app since the request was admitted
 	}
 
 	b, err := want(&old)
@@ -227,10 +227,10 @@ func (s *Server) tryEdit(ctx context.Context, id int64, want change) (*read.Job,
 	return s.jobAfter(ctx, *done)
 }
 
-// writeEdit makes the change to a job; nil means that there is nothing to change.
+// writeEdit makes the change to a job. It returns nil if there is nothing to change.
 func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.Done, error) {
-	// A definition in error is written again even if it is unchanged, so that its due times are
-	// computed again.
+	// A definition in error is written even if it is unchanged. Writing it computes its due times
+	// again.
 	rewrite := old.SpecErr != nil || old.Error != "" || !b.spec.Same(&old.Spec)
 	seen := job.WithVersion(ctx, int64(old.Changes))
 
@@ -241,8 +241,8 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 		done, err = e.UpdateAnd(ctx, old.ID, old.Changes, b.spec, *b.paused)
 	case rewrite:
 		done, err = e.Update(ctx, old.ID, old.Changes, b.spec)
-	// This also applies if the job is paused already: the answer then waits until the earlier pause
-	// is complete.
+	// Pause also a job that is paused already: the answer then waits until the earlier pause is
+	// complete.
 	case b.paused != nil && *b.paused:
 		done, err = e.Pause(seen, old.ID, job.PauseRequest{})
 	case b.paused != nil && old.Paused:
@@ -258,8 +258,8 @@ func writeEdit(ctx context.Context, e Editor, old *read.Job, b jobBody) (*edit.D
 const showFor = 5 * time.Second
 
 // jobAfter reads a changed job. The change is committed, so a failed read must not look like a
-// failed change. A client that has disconnected can repeat the request with its key, and gets the
-// answer then.
+// failed change. A client that has disconnected can repeat the request with its key to get the
+// answer.
 func (s *Server) jobAfter(ctx context.Context, done edit.Done) (*read.Job, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), showFor)
 	defer stop()

@@ -18,21 +18,21 @@ const withLastRuns = "last_runs"
 const (
 	// judgedRuns is the number of latest runs that show whether a job is failing.
 	judgedRuns = 4
-	// streakRuns is the number of runs that are read, to count the failures, if no run of the first
-	// read succeeded.
+	// streakRuns is the number of runs that are read to count failures, if no run of the first read
+	// succeeded.
 	streakRuns = 50
-	// listedRuns is the number of latest runs of a job that a list shows, and that its health is
-	// judged by.
+	// listedRuns is the number of latest runs of a job that a list shows. The list judges the job's
+	// health by these runs.
 	listedRuns = 12
-	// lateAfter is the time after a due time when its job counts as late, unless something holds it
-	// up.
+	// lateAfter is how long after a due time its job counts as late. A job that something holds up
+	// is not late.
 	lateAfter = 10 * time.Second
 )
 
-// streak describes the latest final runs of a job. Skipped, superseded and killed runs do not
-// count.
+// streak describes the latest final runs of a job. Skipped, superseded and killed runs are left
+// out.
 type streak struct {
-	last     *read.RecentRun // the latest run that counts; nil: none does
+	last     *read.RecentRun // the latest run that counts; nil if no run counts
 	failures int             // due times in a row that went wrong
 	first    job.Micros      // the earliest of these due times
 	ended    bool            // a success precedes these failures, so no earlier run can add to them
@@ -54,7 +54,7 @@ func streakOf(runs []read.RecentRun) (s streak) {
 			return s
 		}
 
-		if r.Due != s.first { // a due time that ran again counts once
+		if r.Due != s.first { // a due time with several runs counts once
 			s.failures, s.first = s.failures+int(r.Count), r.Due
 		}
 	}
@@ -62,8 +62,8 @@ func streakOf(runs []read.RecentRun) (s streak) {
 	return s
 }
 
-// unstable counts the latest due times that ran, and those of them whose last run failed, timed out
-// or was lost.
+// unstable counts the latest due times that ran (of). It also counts how many of these due times
+// failed, timed out or were lost in their last run (failed).
 func unstable(runs []read.RecentRun) (failed, of int) {
 	due := job.Micros(0)
 	for i := range runs {
@@ -85,8 +85,8 @@ func unstable(runs []read.RecentRun) (failed, of int) {
 	return failed, of
 }
 
-// recentOf reads the latest n runs of jobs in some apps, or in all if apps is nil. If none of these
-// runs of a job succeeded, it reads up to streakRuns runs of this job.
+// recentOf reads the latest n runs of each job in some apps, or in all apps if apps is nil. If a
+// job has no success among these runs, it reads up to streakRuns runs of this job.
 func recentOf(ctx context.Context, db *read.DB, ids []int64, n int, apps []string) (map[int64]*read.Recent, error) {
 	recent, err := db.RecentRuns(ctx, ids, n, apps)
 	if err != nil {

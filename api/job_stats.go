@@ -42,7 +42,7 @@ func (s *Server) jobStats(w http.ResponseWriter, r *http.Request) error {
 	win.To = job.MicrosOf(now)
 	win.From = win.To.Add(-span)
 
-	// Callers that see the same apps get the same answer.
+	// Callers who see the same apps get the same answer.
 	question := fmt.Sprintf("%q %q %t %s %d", win.App, win.Apps, win.Apps == nil, span, limit)
 	v, err := s.fared.of(question).get(r.Context(), func(ctx context.Context) (*view.JobStats, error) {
 		return s.statsOf(ctx, win, limit)
@@ -84,9 +84,9 @@ func (s *Server) statsOf(ctx context.Context, win read.Window, limit int) (*view
 type tally struct {
 	view.JobStat
 	id      int64
-	counted int64 // succeeded and wrong runs that addRun counted, for the rate
+	counted int64 // succeeded and wrong runs that addRun has counted, for the rate
 	took    []job.Micros
-	failure *read.Fared // the latest run that went wrong; nil: none did
+	failure *read.Fared // the latest run that went wrong; nil if none did
 	success *read.Fared // the earliest run that succeeded after failure
 }
 
@@ -202,8 +202,8 @@ func rateOf(succeeded, counted int64) *float64 {
 	return &rate
 }
 
-// percentile returns a percentile of sorted durations in milliseconds, by the nearest rank. Without
-// durations it returns nil.
+// percentile returns a percentile of sorted durations in milliseconds, by the nearest-rank method.
+// Without durations it returns nil.
 func percentile(sorted []job.Micros, percent int) *float64 {
 	if len(sorted) == 0 {
 		return nil
@@ -268,7 +268,8 @@ func (s *Server) healths(ctx context.Context, jobs map[int64]*read.Job) (map[int
 	return out, err
 }
 
-// lastFailure shows the latest failure. Retention may have removed its run.
+// lastFailure shows the latest failure. The run itself may be missing, because retention removed
+// it.
 func (t *tally) lastFailure(runs map[int64]*read.Run) *view.LastFailure {
 	f := t.failure
 	if f == nil {

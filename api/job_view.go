@@ -18,8 +18,8 @@ var readOnly = []string{
 	"waiting", "last_runs", "remove_at", "followers",
 }
 
-// viewOf shows a job. live says whether it has scheduled runs, planned is the earliest due time
-// that is not started, and now decides which pauses apply.
+// viewOf shows a job. live says whether the job has scheduled runs. planned is the earliest due
+// time that has not started. now decides which pauses apply.
 func viewOf(j *job.Job, live bool, planned, now job.Micros) *view.Job {
 	v := &view.Job{
 		ID: strconv.FormatInt(j.ID, 10), Spec: j.Spec, Paused: j.Paused, Status: j.Status(live, now), Error: j.Error,
@@ -51,7 +51,8 @@ func viewOf(j *job.Job, live bool, planned, now job.Micros) *view.Job {
 	return v
 }
 
-// views shows jobs as read from the database, and their last runs if lastRuns is set.
+// views shows jobs that were read from the database. If lastRuns is set, it also shows their last
+// runs.
 func (s *Server) views(ctx context.Context, rows []read.Job, lastRuns bool) ([]*view.Job, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
@@ -110,7 +111,7 @@ func (s *Server) showRemovals(ctx context.Context, rows []read.Job, views []*vie
 }
 
 // viewChanged shows a job that was just changed. The change is committed, so a failed read must not
-// look like a failed change: the job is then shown without its planned runs.
+// look like a failed change. After a failed read the job is shown without its planned runs.
 func (s *Server) viewChanged(ctx context.Context, j job.Job) *view.Job {
 	live, err := s.cfg.DB.LiveJobs(ctx, []int64{j.ID})
 	if err != nil {

@@ -31,7 +31,7 @@ func noJob(id string) error {
 		"There is no job %q. Job ids are numbers; to find a job by name, use /api/v1/apps/{app}/jobs/{name}.", cutShort(id))
 }
 
-// livingJob reads the job whose id is in the path, unless it is deleted.
+// livingJob reads the job whose id is in the path. A deleted job counts as missing.
 func (s *Server) livingJob(r *http.Request) (read.Job, error) {
 	id, err := jobID(r)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// jobsOf reads the jobs with the given ids that the caller may see. Without ids it reads a page of
-// a list.
+// jobsOf reads the jobs with the given ids that the caller may see. If ids is nil, it reads a page
+// of all jobs that the filter selects.
 func (s *Server) jobsOf(ctx context.Context, f read.JobFilter, ids []int64) (read.JobPage, error) {
 	if ids == nil {
 		return s.cfg.DB.JobPage(ctx, f)

@@ -34,7 +34,7 @@ func (k *kept[T]) fresh() *dated[T] {
 	return nil
 }
 
-// get returns the last result, or computes one if that is too old.
+// get returns the last result. If that is too old, get computes a new one.
 func (k *kept[T]) get(ctx context.Context, compute func(context.Context) (T, error)) (T, error) {
 	if last := k.fresh(); last != nil {
 		return last.value, nil
@@ -67,7 +67,7 @@ type keptBy[T any] struct {
 	each map[string]*kept[T]
 }
 
-// of returns what is kept for a question. It forgets results of other questions that are too old.
+// of returns the kept result of a question. It forgets results of other questions that are too old.
 func (k *keptBy[T]) of(question string) *kept[T] {
 	k.mu.Lock()
 	defer k.mu.Unlock()

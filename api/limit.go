@@ -16,17 +16,17 @@ import (
 // one, so idle connections shut out no other client.
 //
 // A connection is quiet unless it carries a request of an authenticated caller. So an answer to a
-// stranger may be cut off, but not a stream or change of a token holder. The address with the most
-// quiet connections loses one. So a flood from one address hurts only that address, and a proxy or
-// a browser may hold many connections while there is room. If no connection is quiet, a new
-// connection waits until one is closed or becomes quiet. That happens because every request has its
-// own deadline.
+// stranger may be cut off, but never a stream or change of a token holder. The address with the
+// most quiet connections loses one. So a flood from one address hurts only that address, and a
+// proxy or a browser may hold many connections while there is room. If no connection is quiet, a
+// new connection waits until another one is closed or becomes quiet. It does not wait forever,
+// because every request has a deadline.
 type limited struct {
 	net.Listener
 	most   int
 	closed chan struct{}
 	close  func() error
-	freed  chan struct{} // has one slot; signals that a connection was closed or became quiet
+	freed  chan struct{} // has one slot; it signals that a connection was closed or became quiet
 
 	mu   sync.Mutex
 	open map[*connection]bool
@@ -97,8 +97,8 @@ func (l *limited) enter(c *connection) (loser *connection, entered bool) {
 }
 
 // loser picks the quiet connection to close, from the address with the most quiet connections.
-// Connections without a request go first; among equals, the connection that has been in its state
-// the longest goes.
+// Connections without a request go first. Of equal connections, the one that has been in its state
+// the longest goes first.
 func (l *limited) loser() *connection {
 	quiet := map[string]int{}
 	for c := range l.open {
@@ -145,7 +145,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// hold marks a request of an authenticated caller until release is called.
+// hold protects the connection for a request of an authenticated caller, until release is called.
 func (c *connection) hold() (release func()) {
 	add := func(n int) {
 		c.owner.mu.Lock()
@@ -157,7 +157,7 @@ func (c *connection) hold() (release func()) {
 	return func() { add(-1); c.owner.wake() }
 }
 
-// connectionOf returns the limited connection below a server's connection, or nil.
+// connectionOf returns the limited connection inside a connection of the HTTP server, or nil.
 func connectionOf(c net.Conn) *connection {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -177,7 +177,7 @@ func connState(raw net.Conn, state http.ConnState) {
 	c.active, c.since = state == http.StateActive, time.Now()
 }
 
-// connectionKey is the context key of a request's connection.
+// connectionKey is the key under which a context holds the request's connection.
 type connectionKey struct{}
 
 // connContext is a hook of http.Server. It makes the connection available to its requests.
@@ -188,8 +188,8 @@ func connContext(ctx context.Context, raw net.Conn) context.Context {
 	return ctx
 }
 
-// holdConnection protects the connection of a request from being closed for another one, until
-// release is called.
+// holdConnection protects the connection of a request until release is called: no new connection
+// can replace it.
 func holdConnection(r *http.Request) (release func()) {
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		return c.hold()

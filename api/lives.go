@@ -8,9 +8,9 @@ import (
 	"go-crontab/sql"
 )
 
-// livesNear reads past sessions near an instant from the audit: up to limit sessions that were the
-// last to end before it, and up to limit that were the first to end after it. These sessions show
-// whether any session was alive at the instant.
+// livesNear reads past sessions near an instant from audit lines. It reads up to limit sessions
+// that ended last before the instant, and up to limit that ended first after it. These sessions
+// show whether any session was alive at the instant.
 func livesNear(r sql.Reader, at job.Micros, limit int) ([]job.SessionLife, error) {
 	var out []job.SessionLife
 	for _, side := range []string{"at <= ? ORDER BY at DESC", "at > ? ORDER BY at ASC"} {

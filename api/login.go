@@ -20,7 +20,7 @@ func viewOfMe(p *auth.Principal) view.Me {
 
 func roleOf(r auth.Role) view.Role { return view.Role(r.String()) }
 
-// grantsOf shows grants; none as an empty list.
+// grantsOf shows grants. Without grants it returns an empty list.
 func grantsOf(grants []auth.Grant) []view.Grant {
 	out := make([]view.Grant, len(grants))
 	for i, g := range grants {
@@ -43,8 +43,8 @@ func (s *Server) waysIn(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// login: POST /api/v1/login. It turns a token into a cookie that no script can read, and a key that
-// no other origin can read.
+// login: POST /api/v1/login. It exchanges a token for a cookie and a key. No script can read the
+// cookie, and no other origin can read the key.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	body, err := readObject(r)
 	if err != nil {
@@ -105,7 +105,8 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// paceStrangers limits the provider requests that unauthenticated callers cause, by address.
+// paceStrangers limits how many provider requests unauthenticated callers cause. It counts them by
+// address.
 func (s *Server) paceStrangers(r *http.Request) (giveBack func(), err error) {
 	giveBack, wait, ok := s.flows.Take(addressOf(r), time.Now())
 	if !ok {
@@ -122,10 +123,10 @@ func (s *Server) noProvider(r *http.Request) error {
 	return notFound.problem("This cluster has no identity provider; sign in with a token.")
 }
 
-// The page that begins a sign-in at the provider also ends it. In between the page keeps its
-// secrets in the storage of its tab, which only its own origin can read and write. Therefore
-// another site cannot end a sign-in that the page began, or make the page end a sign-in that it did
-// not begin. The same holds for a server on another port of the host.
+// One page begins and ends a sign-in at the provider. In between the page keeps its secrets in the
+// storage of its tab, which only its own origin can read and write. So another site cannot end a
+// sign-in that the page began. Nor can another site make the page end a sign-in that somebody else
+// began. A server on another port of the host counts as another site.
 
 // beginOIDC: POST /api/v1/login/oidc
 func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
@@ -149,8 +150,9 @@ func (s *Server) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, view.Began{Target: target, Flow: flow})
 }
 
-// returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to the page, which
-// calls endOIDC. The answer must not be stored, because its address holds a code.
+// returnOIDC: GET /api/v1/login/oidc/callback. The provider sends browsers back to this address.
+// They get the page, which calls endOIDC. The answer must not be stored, because its address holds
+// a code.
 func (s *Server) returnOIDC(w http.ResponseWriter, r *http.Request) error {
 	return servePage(w, r, "no-store")
 }
@@ -188,11 +190,11 @@ func (s *Server) endOIDC(w http.ResponseWriter, r *http.Request) error {
 	return s.signIn(w, r, p)
 }
 
-// returned holds the values that the page has after the provider sent the browser back.
+// returned holds what the page has after the provider has sent the browser back.
 type returned struct{ flow, state, code, wrong string }
 
-// vouched returns the person for whom the provider vouches. The state of the flow must match,
-// because another site can send a browser back with any values.
+// vouched returns the person whose identity the provider confirms. The state of the flow must
+// match, because another site can send a browser back with any values.
 func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error) {
 	if err := auth.CheckFlow(back.flow, back.state); err != nil {
 		return nil, err
@@ -208,12 +210,12 @@ func (s *Server) vouched(r *http.Request, back returned) (*auth.Principal, error
 
 	p, err := s.cfg.OIDC.Finish(r.Context(), back.flow, back.state, back.code)
 	if err == nil {
-		giveBack() // an authenticated caller does not count as a stranger
+		giveBack() // the caller is authenticated, so it does not count as a stranger
 	}
 	return p, err
 }
 
-// addressOf is the address of a request as limits count it.
+// addressOf is the address by which limits count a request.
 func addressOf(r *http.Request) string { return auth.AddressKey(job.ActorOf(r.Context()).Origin) }
 
 func problemOfProvider(err error) error {

@@ -30,7 +30,8 @@ func ownLogin(p *auth.Principal, l *auth.LoginRow) bool {
 	return l.TokenID == p.Token && l.Who == p.Name
 }
 
-// mayEnd returns which logins a caller may end: cluster admins all logins, other callers their own.
+// mayEnd returns a function that reports whether the caller may end a login. Cluster admins may end
+// all logins, other callers their own.
 func mayEnd(p *auth.Principal) func(*auth.LoginRow) bool {
 	return func(l *auth.LoginRow) bool { return p.May(admin) || ownLogin(p, l) }
 }
@@ -55,7 +56,7 @@ func (s *Server) listLogins(w http.ResponseWriter, r *http.Request) error {
 		f.Who, f.TokenID = p.Name, &p.Token
 	}
 
-	f.Limit = limit + 1 // one more shows whether there is a next page
+	f.Limit = limit + 1 // one more row shows whether there is a next page
 	rows, err := auth.Logins(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
@@ -122,8 +123,8 @@ func (s *Server) endLogins(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, view.Ended{Ended: n})
 }
 
-// checker asks the identity provider again about signed-in people. It is nil without a provider, or
-// without a key to seal the provider's tokens.
+// checker asks the identity provider again about people who have signed in. It is nil without a
+// provider, or without a key to seal the provider's tokens.
 func (s *Server) checker() *auth.Checker {
 	if s.cfg.OIDC == nil || s.issuer.Keys == nil {
 		return nil
@@ -137,7 +138,7 @@ func (s *Server) checker() *auth.Checker {
 	})
 }
 
-// startChecks checks sign-ins until ctx ends or stop is called. stop waits until the checks have
+// startChecks checks sign-ins until ctx ends or stop is called. stop returns when the checks have
 // ended.
 func (s *Server) startChecks(ctx context.Context) (stop func()) {
 	c := s.checker()

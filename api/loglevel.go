@@ -13,13 +13,13 @@ import (
 	"go-crontab/sql"
 )
 
-// LogLevel is a node's log level, a slog.Leveler that can be changed while the node runs.
+// LogLevel is a node's log level. It is a slog.Leveler that can be changed while the node runs.
 type LogLevel struct {
 	slog.LevelVar
 
 	mu    sync.Mutex
 	usual slog.Level
-	until time.Time // by the node's clock: when the usual level returns; zero: no change expires
+	until time.Time // when the usual level returns, by the node's clock; zero: never
 	timer *time.Timer
 }
 
@@ -30,7 +30,7 @@ func NewLogLevel(usual slog.Level) *LogLevel {
 	return l
 }
 
-// Change sets the level for the duration d, or if d is zero until the process ends.
+// Change sets the level for the duration d. If d is zero, the level stays until the process ends.
 func (l *LogLevel) Change(level slog.Level, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *LogLevel) Change(level slog.Level, d time.Duration) {
 	}
 }
 
-// back restores the usual level, unless the level was changed again since.
+// back restores the usual level, unless the level has been changed again.
 func (l *LogLevel) back(from slog.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *LogLevel) back(from slog.Level) {
 	}
 }
 
-// left returns the time until the usual level returns, or zero if no change expires.
+// left returns the time until the usual level returns. It is zero if the present level stays.
 func (l *LogLevel) left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

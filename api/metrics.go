@@ -9,8 +9,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Observer is called for each answered request, with its route in the table ("" for none), status
-// and duration. The duration of a stream ends when the client disconnects.
+// Observer is called for each answered request. It gets the request's route in the table ("" for
+// none), status and duration. The duration of a stream ends when the client disconnects.
 type Observer func(method, route string, status int, took time.Duration, stream bool)
 
 // metrics: GET /metrics
@@ -22,8 +22,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// mayScrape is the access to the metrics. Metrics may name jobs of any app, so only viewers of the
-// whole cluster may read them. With Config.OpenMetrics everybody may.
+// mayScrape says who may read the metrics. Metrics may name jobs of any app, so only viewers of the
+// whole cluster may read them. With Config.OpenMetrics everybody may read them.
 func (s *Server) mayScrape() access {
 	if s.cfg.OpenMetrics {
 		return open

@@ -27,8 +27,8 @@ func newRequestIDs() *requestIDs { return &requestIDs{prefix: rand.Text()[:10]} 
 
 func (ids *requestIDs) next() string { return fmt.Sprintf("%s-%06d", ids.prefix, ids.last.Add(1)) }
 
-// requestID gives a request its id, for its answer and the log. It keeps an id from the client if
-// that is short and plain.
+// requestID gives a request its id, which the answer and the log show. An id from the client is
+// kept if it is short and plain.
 func (s *Server) requestID(next http.Handler) http.Handler {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func (s *Server) logRequest(next http.Handler) http.Handler {
 	})
 }
 
-// recoverPanic keeps a panic in one request from ending the node.
+// recoverPanic keeps the node running after a panic in a request.
 func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -102,8 +102,8 @@ func protect(next http.Handler) http.Handler {
 	})
 }
 
-// compressed compresses the JSON of lists and other reads for clients that accept gzip. Answers to
-// changes may hold a secret, whose length must not show.
+// compressed compresses the JSON of reads for clients that accept gzip. Answers to changes stay
+// uncompressed: they may hold a secret, whose length must not show.
 func compressed(next http.Handler) http.Handler {
 	packed := middleware.Compress(gzip.BestSpeed, mediaJSON)(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -118,8 +118,8 @@ func compressed(next http.Handler) http.Handler {
 // keepToTLS makes browsers use only TLS for this host for 30 days, on all its ports.
 const keepToTLS = "max-age=2592000"
 
-// isPublicName reports whether a host is a DNS name. An address and this machine's own name are
-// not.
+// isPublicName reports whether a host is a public DNS name. An address and this machine's own names
+// are not public.
 func isPublicName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
@@ -137,8 +137,8 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	return c.Handler(next)
 }
 
-// deadline limits the time of a request. A change continues when the client disconnects, because
-// half a change helps no one.
+// deadline limits the time of a request. A change continues after the client has disconnected,
+// because half a change helps no one.
 func deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -152,8 +152,8 @@ func deadline(next http.Handler) http.Handler {
 }
 
 // escapedPath makes the router use the path as it was sent, so that a name may contain a slash as
-// %2F. Without it, the router would use the decoded path whenever Go thinks that both mean the
-// same. A handler could not know whether the parts of its path are decoded.
+// %2F. Otherwise the router would use the decoded path whenever Go thinks that both mean the same.
+// Then a handler could not know whether the parts of its path are decoded.
 func escapedPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()

@@ -27,7 +27,7 @@ type clusterNow struct {
 	gone     []read.GoneNode
 	loads    map[string]read.Load // by node
 	now      job.Micros
-	stale    job.Micros // the age of a beat from which on the session starts nothing
+	stale    job.Micros // a session whose last beat is this old starts nothing more
 }
 
 func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
@@ -49,13 +49,13 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 	}
 
 	// Read sessions before loads. A session that obeys a cordon when it is read takes no new runs.
-	// So it owns no more runs than its load shows.
+	// So it has no more runs than the load that is read afterwards.
 	if c.sessions, err = s.cfg.DB.Sessions(ctx); err != nil {
 		return nil, err
 	}
 
-	// Read gone nodes after sessions. A node that comes back between the two reads is then not
-	// gone.
+	// Read gone nodes after sessions. Then a node that comes back between the two reads does not
+	// count as gone.
 	if c.gone, err = s.cfg.DB.GoneNodes(ctx, c.now.Add(-goneFor)); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Server) clusterNow(ctx context.Context) (*clusterNow, error) {
 	return c, err
 }
 
-// nodes shows all nodes with a session or a cordon, and those that had a session in the last day.
+// nodes shows all nodes with a session or a cordon, and nodes that had a session in the last day.
 func (c *clusterNow) nodes() []*view.Node {
 	byName := map[string]*view.Node{}
 	node := func(name string) *view.Node {
@@ -268,7 +268,7 @@ func (s *Server) onNode(w http.ResponseWriter, r *http.Request, do func(context.
 }
 
 // knownNode refuses a node that is neither in the cluster nor cordoned, unless the request allows
-// that.
+// unknown nodes.
 func (s *Server) knownNode(r *http.Request, name string) error {
 	if ok, err := absentOK(r); err != nil || ok {
 		return err

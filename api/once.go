@@ -23,9 +23,10 @@ import (
 // any node.
 //
 // If the node dies after the change and before keeping the answer, a repeated request finds a key
-// without an answer. Then the request is carried out again without the key. That is safe, because
-// most changes are idempotent, with two exceptions. Creations are answered with the object that was
-// created. For runs of many jobs, the answer is kept in the transaction of the request itself.
+// without an answer. Then the request is carried out again without the key. Most changes are
+// idempotent, so this is safe. There are two exceptions. A repeated creation is answered with the
+// object that was created. For runs of many jobs, the answer is kept in the transaction of the
+// change itself.
 //
 // A refused request has changed nothing. Neither the request nor its key is stored, so the client
 // may send it again.
@@ -70,8 +71,8 @@ func (s *Server) once(op *operation, h handler) handler {
 		kept := &keptAnswer{ResponseWriter: w}
 		err = h(kept, copyOf().WithContext(job.WithOnce(r.Context(), o)))
 		if err != nil && !o.Done {
-			// A request with the same key may have come first and made the change. That would
-			// explain why this one was refused.
+			// An earlier request with the same key may have made the change. Then this request was
+			// refused because the change was made already.
 			replayed, replayErr := s.replay(w, copyOf(), o, sealed, true)
 			switch {
 			case replayed:
@@ -113,8 +114,8 @@ const (
 )
 
 // replay gives the kept answer to a request, and reports whether there was an answer. It reports
-// false if the request was never made, or if its answer is unknown. made says that the request was
-// made; replay then waits for the answer.
+// false if the request was never made, or if its answer is unknown. If made is set, the request was
+// made, and replay waits for the answer.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request, o *job.Once, sealed *sealer, made bool) (bool, error) {
 	for end := time.Now().Add(replayFor); ; {
 		a, err := answerTo(s.cfg.DB.Reader(r.Context()), o.Key)
@@ -208,8 +209,8 @@ func writeKept(w http.ResponseWriter, a *storedAnswer) error {
 	return nil
 }
 
-// keep stores an answer. A failure does not concern the client, whose change is committed. A client
-// that disconnects does not stop it.
+// keep stores an answer. An error is not returned to the client, whose change is committed. keep
+// continues even if the client disconnects.
 func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed *sealer) {
 	if kept.status == 0 || kept.body.Len() > maxKept || o.Done && o.Answer != nil {
 		return
@@ -235,9 +236,8 @@ func (s *Server) keep(ctx context.Context, o *job.Once, kept *keptAnswer, sealed
 	}
 }
 
-// answerKnown makes a change keep the answer to its request in the same transaction. v is called in
-// the transaction. It returns the body, to be encoded as JSON, and the path of the created object
-// ("": none).
+// answerKnown makes a change keep its answer in the same transaction. The transaction calls v,
+// which returns the body, to be encoded as JSON, and the path of the created object ("": none).
 func answerKnown(r *http.Request, status int, v func() (body any, location string)) {
 	o := job.OnceOf(r.Context())
 	if o == nil {

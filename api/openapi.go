@@ -116,10 +116,10 @@ func newDocument(routes []route, version string) *openapi.Document {
 // describer collects the components that operations refer to.
 type describer struct {
 	types    *openapi.Reflector
-	refusals openapi.Map[*openapi.Response] // problem answers, by the names of their types
+	refusals openapi.Map[*openapi.Response] // answers with problems, by the names of their problem types
 }
 
-// tagged are the types of answers whose ETag is a version.
+// tagged are the types of answers whose ETag is the object's version.
 var tagged = []reflect.Type{
 	of[view.Job](), of[*view.Job](), of[view.Calendar](), of[view.AlertRule](), of[view.AlertChannel](),
 }
@@ -264,8 +264,8 @@ func (d *describer) reply(r reply) *openapi.Response {
 	return out
 }
 
-// refuse adds the problem answers of a route, one per status. Each names the problem types that it
-// may have.
+// refuse adds the answers with problems of a route, one per status. Each answer names the problem
+// types that it may have.
 func (d *describer) refuse(rt *route, out *openapi.Operation) {
 	kinds := rt.kinds()
 	for len(kinds) > 0 {
@@ -319,7 +319,7 @@ func (d *describer) refusal(kinds []kind) *openapi.Response {
 	case http.StatusPreconditionFailed:
 		headers = append(headers, "ETag")
 	case http.StatusUnauthorized:
-		// Set-Cookie removes a cookie that admits no login.
+		// Set-Cookie removes a cookie that belongs to no login.
 		headers = append(headers, "WWW-Authenticate", "Set-Cookie")
 	}
 
@@ -432,7 +432,7 @@ func textHeader(about string) openapi.Header {
 	return openapi.Header{Description: about, Schema: &openapi.Schema{Type: openapi.Types{openapi.String}}}
 }
 
-// place is a variable part of a path with the word before it: jobs/{id}.
+// place is a variable part of a path and the word before it: jobs/{id}.
 type place string
 
 func (p place) name() string {

@@ -77,7 +77,7 @@ type runOutput struct {
 	missing read.MissingParts
 }
 
-// truncated reports whether some of the output is not stored and never will be.
+// truncated reports whether a part of the output is not stored and never will be.
 func (o *runOutput) truncated() bool {
 	return o.run.Output.Bytes > o.run.Kept || o.missing.Count > 0 && !o.missing.Coming
 }
@@ -106,11 +106,11 @@ func (s *Server) eachPiece(ctx context.Context, o *runOutput, from int64, yield 
 // errEnough is the error with which yield stops eachPiece early.
 var errEnough = errors.New("the answer is full")
 
-// jsonOutput bounds the output in one answer of JSON, in bytes.
+// jsonOutput limits the output in one JSON answer, in bytes.
 const jsonOutput = 512 << 10
 
-// outputAsJSON answers with the output from a byte offset on. If the output is long, it answers
-// with the first part.
+// outputAsJSON answers with the output from a byte offset on. Of a long output it answers with the
+// first part.
 func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutput, asPieces bool, from int64) error {
 	run := &o.run
 	v := view.Output{
@@ -154,7 +154,7 @@ func (s *Server) outputAsJSON(w http.ResponseWriter, r *http.Request, o *runOutp
 	return answer(w, http.StatusOK, v)
 }
 
-// missingParts looks for announced parts of an output that are not stored yet. Call it before
+// missingParts finds parts of an output that are announced but not stored yet. Call it before
 // reading the pieces: if no part is missing now, none is missing among the pieces.
 func (s *Server) missingParts(ctx context.Context, run *read.Run) (m read.MissingParts, err error) {
 	if run.Executing || run.Output.Parts == 0 {
@@ -168,7 +168,7 @@ func (s *Server) missingParts(ctx context.Context, run *read.Run) (m read.Missin
 }
 
 // stampsOf returns the stamps of an output. The run's node keeps them in memory until the run ends.
-// So no stamps are known while a run executes, or if its node died.
+// So the stamps are unknown while a run executes, and if its node died.
 func stampsOf(run *read.Run) (job.Stamps, error) {
 	if len(run.Output.Stamps) == 0 && (run.Executing || run.Outcome == job.Lost) {
 		return job.Stamps{From: math.MaxInt64}, nil
@@ -214,7 +214,7 @@ func flag(b bool) int {
 	return 0
 }
 
-// firstPiece answers with the bytes from a byte on, up to the first gap at most.
+// firstPiece answers with the bytes from an offset on. It ends at the first gap.
 func (s *Server) firstPiece(w http.ResponseWriter, r *http.Request, o *runOutput, from int64) error {
 	first := job.Piece{At: from}
 	err := s.eachPiece(r.Context(), o, from, func(p job.Piece) error {
@@ -231,8 +231,8 @@ func (s *Server) firstPiece(w http.ResponseWriter, r *http.Request, o *runOutput
 	return nil
 }
 
-// writeOutput writes a whole output. That may take longer than other answers, so each piece has its
-// own deadline. Once the answer has begun, an error can only cut it off.
+// writeOutput writes a whole output. Writing may take longer than other answers, so each piece has
+// its own deadline. After the first piece, an error can only cut off the answer.
 func (s *Server) writeOutput(
 	w http.ResponseWriter, r *http.Request, o *runOutput, form func(job.Piece) []byte, end func() []byte,
 ) error {
@@ -268,7 +268,7 @@ func (s *Server) writeOutput(
 // outputTexts turns pieces into text for people, with a line for each gap.
 type outputTexts struct {
 	reading job.Reading
-	open    bool // the text so far does not end a line
+	open    bool // the text so far ends within a line
 }
 
 func (t *outputTexts) add(p job.Piece) []byte { return t.text(t.reading.Add(p)) }
@@ -296,8 +296,8 @@ func (t *outputTexts) text(piece job.Text) (out []byte) {
 	return out
 }
 
-// outputText returns a run's output from a byte offset on as text for people, and the byte to ask
-// for next. all says that the pieces are everything that is stored.
+// outputText returns a run's output from a byte offset on as text for people. It also returns the
+// offset of the next byte to ask for. all says that the pieces are everything that is stored.
 func outputText(run *read.Run, pieces []job.Piece, from int64, all bool) (text string, next int64) {
 	if outputRemoved(run) && from < run.Output.Bytes {
 		return removedText(run), run.Output.Bytes
@@ -311,8 +311,8 @@ func removedText(run *read.Run) string {
 		run.App)
 }
 
-// readOutput reads a run, and the beginning and end of its output. While it executes, it reads the
-// output from a byte on.
+// readOutput reads a run, and the beginning and end of its output. If the run executes, readOutput
+// reads the output from a byte offset on.
 func (s *Server) readOutput(r *http.Request, from int64) (*runOutput, error) {
 	// Read the pieces before the run. The pieces are deleted when the run ends. If the run still
 	// executes afterwards, the pieces are complete.
@@ -332,7 +332,7 @@ func (s *Server) readOutput(r *http.Request, from int64) (*runOutput, error) {
 	return &runOutput{run, job.Join(written), missing}, err
 }
 
-// writtenSoFar reads the pieces of an executing run; none if it does not execute.
+// writtenSoFar reads the pieces of an executing run. If the run does not execute, it returns none.
 func (s *Server) writtenSoFar(r *http.Request, from int64) ([]job.Piece, error) {
 	text, err := param(r, "id")
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 // interval.
 const outputEvery = 500 * time.Millisecond
 
-// outputForm is the form of the output in a stream; text for people by default.
+// outputForm is the form of the output in a stream. The default is text for people.
 type outputForm struct{ raw, pieces bool }
 
-// streamOutput sends the output of a run while the run writes it, and finally how the run ended. If
-// the output is large, the last message waits until the run's node has stored all parts, or is not
-// expected to. The id of a message is the offset of the next byte. So a client can reconnect to any
-// node and continue there.
+// streamOutput sends the output of a run while the run writes it. Its last message says how the run
+// ended. If the output is large, the last message waits until the run's node has stored all parts,
+// or is not expected to store more. The id of a message is the offset of the next byte. So a client
+// can reconnect to any node and continue at that byte.
 func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outputForm, from int64) error {
 	if last := r.Header.Get(lastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
@@ -65,15 +65,15 @@ func (s *Server) streamOutput(w http.ResponseWriter, r *http.Request, form outpu
 		case errors.As(readErr, &p):
 			err = &farewell{p.Title + ": " + p.Detail} // the run was removed
 		default:
-			o.live = nil // the database does not answer now; the next read may succeed
+			o.live = nil // the database does not answer now, but it may answer the next read
 		}
 	}
 
 	return st.over(err)
 }
 
-// sendOutput sends the output from a byte on, and how the run ended if it has. It returns the
-// offset of the next byte.
+// sendOutput sends the output from a byte offset on. If the run has ended, it also sends how. It
+// returns the offset of the next byte.
 func (st *stream) sendOutput(o *runOutput, form outputForm, from int64) (int64, error) {
 	run := &o.run
 	send := func(e view.OutputEvent) error {
@@ -96,7 +96,7 @@ func (st *stream) sendOutput(o *runOutput, form outputForm, from int64) (int64, 
 	})
 }
 
-// sendPieces sends the output from a byte on, a message for each piece.
+// sendPieces sends the output from a byte offset on, one message for each piece.
 func (st *stream) sendPieces(o *runOutput, form outputForm, from int64, send func(view.OutputEvent) error) error {
 	run := &o.run
 	if !form.raw && outputRemoved(run) {

@@ -12,7 +12,7 @@ import (
 )
 
 // A parameter is a query parameter of a route. Its declaration serves two purposes: the handler
-// reads and checks the value by it, and the reference describes it.
+// uses it to read and check the value, and the reference describes the parameter by it.
 type parameter interface {
 	self() declared
 	schema() *openapi.Schema // the values that it takes
@@ -77,7 +77,7 @@ func (p textParam) wrong(v string) *problem.Text {
 // unsuccessful is the word for all outcomes of job.Unsuccessful in a filter.
 const unsuccessful = "unsuccessful"
 
-// maxID is the largest id. Text parameters need no more characters than the stored values.
+// maxID is the largest id.
 const maxID = 1<<63 - 1
 
 // Parameters of several routes.
@@ -127,7 +127,7 @@ func (p textParam) schema() *openapi.Schema {
 
 func (p numberParam) schema() *openapi.Schema {
 	s := wholeFrom(1)
-	if p.most != maxID { // it cannot be written exactly as a JSON number
+	if p.most != maxID { // maxID cannot be written exactly as a JSON number
 		s.Maximum = openapi.Bound(float64(p.most))
 	}
 	if p.otherwise != 0 {

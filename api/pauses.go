@@ -49,8 +49,8 @@ func (s *Server) readPause(r *http.Request) (job.PauseRequest, error) {
 	return p, f.done()
 }
 
-// endOf reads the end of a pause: an instant, or the time until then. It may lie in the past, which
-// the caller refuses.
+// endOf reads the end of a pause: an instant, or the time until the end. The end may lie in the
+// past; the caller refuses that.
 func endOf(text string, now time.Time) (time.Time, bool) {
 	if t, err := parseInstant(text); err == nil {
 		return t, t.Unix() > 0
@@ -77,11 +77,11 @@ func (s *Server) resumeJob(w http.ResponseWriter, r *http.Request) error {
 	return s.act(w, r, Editor.Resume)
 }
 
-// scope returns the app that the path names, or "" for the cluster if it names none.
+// scope returns the app that the path names. If the path names none, it returns "" for the cluster.
 func scope(r *http.Request) (string, error) {
 	app, err := param(r, "app")
 
-	// An empty app in the path is a mistake, not the cluster.
+	// An empty app in the path is a mistake. It does not mean the cluster.
 	if err != nil || app == "" && !strings.Contains(r.URL.Path, "/apps/") {
 		return "", err
 	}

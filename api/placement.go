@@ -23,8 +23,7 @@ func placeText(spec *job.Spec) string {
 	return sel.String()
 }
 
-// placeWarning warns if no live node accepts runs of a definition now. It returns nil if a node
-// does.
+// placeWarning warns if no live node accepts runs of a definition now. Otherwise it returns nil.
 func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Text, error) {
 	sel, err := spec.Place()
 	if err != nil || sel.Empty() {
@@ -50,8 +49,9 @@ func (s *Server) placeWarning(ctx context.Context, spec *job.Spec) (*problem.Tex
 	return &warning, nil
 }
 
-// liveWarnings warns if no live node would run a definition now, or if this node would refuse to
-// run it. With a selector it does not ask this node, because the job may be meant for other nodes.
+// liveWarnings warns if no live node would run a definition now. It also warns if this node would
+// refuse to run the definition. With a selector it does not ask this node, because the job may be
+// meant for other nodes.
 func (s *Server) liveWarnings(ctx context.Context, spec *job.Spec) (out []problem.Text, err error) {
 	place, err := s.placeWarning(ctx, spec)
 	if place != nil {
@@ -66,7 +66,7 @@ func (s *Server) liveWarnings(ctx context.Context, spec *job.Spec) (out []proble
 	return out, err
 }
 
-// liveKey is equal for definitions with equal liveWarnings.
+// liveKey returns a text that is equal for definitions with the same liveWarnings.
 func liveKey(spec *job.Spec) string {
 	key := placeText(spec) + "\n" + spec.User
 	if spec.HTTP != nil {
@@ -75,7 +75,7 @@ func liveKey(spec *job.Spec) string {
 	return key
 }
 
-// waitsOf lists the waiting due times of jobs by job, earliest first. It returns up to maxWaits per
+// waitsOf lists the waiting due times of each job, earliest first. It returns up to maxWaits per
 // job, and a limited number in all.
 func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view.JobWait, error) {
 	specs, ids := make(map[int64]*job.Spec, len(jobs)), make([]int64, len(jobs))
@@ -122,7 +122,7 @@ func (s *Server) waitsOf(ctx context.Context, jobs []read.Job) (map[int64][]view
 	return out, nil
 }
 
-// groupsOf lists the groups in whose lines runs wait.
+// groupsOf lists the groups whose slots runs are waiting for.
 func groupsOf(waits []read.Wait) []string {
 	names := map[string]bool{}
 	for i := range waits {
@@ -145,7 +145,7 @@ func viewOfWait(w *read.Wait, spec *job.Spec) view.JobWait {
 	return v
 }
 
-// since is when a run began to wait. It is unknown for requested runs.
+// since returns when a run began to wait. For requested runs this is unknown.
 func since(w *read.Wait) *time.Time {
 	if w.Kind != job.FromSchedule {
 		return nil
@@ -153,7 +153,7 @@ func since(w *read.Wait) *time.Time {
 	return instant(w.Due)
 }
 
-// expires is when a waiting run ends missed; zero: never. Requested runs have no deadline.
+// expires returns when a waiting run becomes missed; zero: never. Requested runs have no deadline.
 func expires(w *read.Wait, spec *job.Spec) job.Micros {
 	if w.Kind != job.FromSchedule || spec.StartDeadline == 0 {
 		return 0

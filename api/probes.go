@@ -17,9 +17,10 @@ const (
 	maxProbeHeader = 4 << 10
 )
 
-// ServeProbes answers only GET /healthz and GET /readyz, on a separate listener, until ctx ends. It
-// shares no limit with the API. So an orchestrator still sees a live node while the API is flooded,
-// and does not kill its commands. It speaks plain HTTP even if the API has a certificate.
+// ServeProbes answers only GET /healthz and GET /readyz, on a separate listener, until ctx ends.
+// This listener shares no limit with the API. So while the API is flooded, an orchestrator still
+// sees a live node and does not kill it. The listener speaks plain HTTP even if the API has a
+// certificate.
 func (s *Server) ServeProbes(ctx context.Context, l net.Listener) error {
 	m := chi.NewRouter()
 	m.Use(s.requestID, s.logRequest, s.recoverPanic, protect, middleware.GetHead)

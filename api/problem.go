@@ -16,17 +16,17 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// Problem is the error that handlers return, with the body of its answer.
+// Problem is the error that handlers return. It holds the body of the answer.
 type Problem struct {
 	view.Problem
 
 	tag        string // for a failed precondition: the ETag of the object
 	retryAfter string // seconds
 	cause      error  // only for the log
-	inLog      bool   // the cause is in the log; tell the client its request ID
+	inLog      bool   // the log has the cause, so tell the client its request ID
 }
 
-// kind holds the common values of a type of problems.
+// kind holds the common values of all problems of one type.
 type kind struct {
 	name   string
 	status int
@@ -79,8 +79,8 @@ func invalidField(field string, s problem.Sentence, values ...any) *Problem {
 	return invalidFields(job.Wrong(field, s, values...))
 }
 
-// Limits of the text about one request. Messages repeat parts of the request. Without limits a body
-// of 256 KiB could cause a far larger answer.
+// Limits of the problems in one answer. Their texts repeat parts of the request. Without limits a
+// body of 256 KiB could cause a far larger answer.
 const (
 	maxProblems = 20
 	maxPlace    = 200 // bytes of a field name
@@ -111,7 +111,7 @@ type checking struct {
 
 func (c *checking) Unwrap() error { return c.error }
 
-// lookAt adds to the error of a change where to look if its outcome is unknown.
+// lookAt adds to the error of a change where the client can look if the outcome is unknown.
 func lookAt(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

@@ -20,8 +20,8 @@ type query struct {
 
 // withQuery refuses parameters that a route does not take, repeated parameters, and queries that
 // cannot be decoded. In a request that changes something it also refuses empty parameters, because
-// an empty value may come from an unset shell variable. An ignored filter makes a list show too
-// much, but it makes a change reach too many objects.
+// an empty value may come from an unset shell variable. An ignored filter of a list only shows too
+// much. An ignored filter of a change affects too many objects.
 func withQuery(takes []parameter, h handler) handler {
 	names := make([]string, len(takes))
 	for i, p := range takes {
@@ -74,7 +74,7 @@ func (q *query) wrong(name string, s problem.Sentence, values ...any) {
 	q.problems.Add(name, s, values...)
 }
 
-// given returns a parameter as sent; an empty one counts as absent.
+// given returns a parameter as sent. An empty parameter counts as absent.
 func (q *query) given(name string) string { return q.values.Get(name) }
 
 // text returns a text; "" if absent.
@@ -176,7 +176,7 @@ func (q *query) ids(p idsParam) []int64 {
 	return ids
 }
 
-// onlyIDs returns ids, which exclude all filters; nil if absent.
+// onlyIDs returns ids; nil if absent. A request with ids may have no filter.
 func (q *query) onlyIDs(p idsParam, filters []parameter) []int64 {
 	ids := q.ids(p)
 	if q.given(p.name) == "" {
@@ -192,7 +192,7 @@ func (q *query) onlyIDs(p idsParam, filters []parameter) []int64 {
 	return ids
 }
 
-// window returns a duration, or otherwise if the parameter is absent.
+// window returns a duration. If the parameter is absent, it returns otherwise.
 func (q *query) window(p spanParam, otherwise time.Duration) time.Duration {
 	v := q.given(p.name)
 	if v == "" {

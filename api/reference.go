@@ -46,7 +46,7 @@ var (
 // moment.
 type reference struct {
 	json, yaml static
-	page       string // with baseMark in place of the node's address
+	page       string // has baseMark in place of the node's address
 }
 
 // newReference builds the reference of routes.

@@ -21,7 +21,7 @@ var (
 	tokenRevokedToo = wordParam{
 		declared{"revoked", "Whether to list revoked tokens as well.", "true"}, []string{"true", "false"},
 	}
-	// The values that providers add to the address of the page, which reads the first three.
+	// The values that providers add to the page's address. The page reads the first three.
 	oidcReturn = []parameter{
 		textParam{declared{"state", "The state with which the sign-in began.", ""}, 4096}, textParam{
 			declared{"code", "The code that the provider issued.", ""}, 4096,

@@ -30,7 +30,8 @@ var (
 
 const maxWorkday = 60 // characters
 
-// calendarBody is a calendar in a request. It also takes the answers of GET, from a list too.
+// calendarBody is a calendar in a request. An answer of GET may be sent as a request, even an item
+// of a list.
 type calendarBody struct {
 	view.Calendar
 	Excludes int `json:"excludes"`

@@ -36,7 +36,8 @@ func (s *Server) referencePage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// baseMark marks the places in the page that base replaces. It needs no quotes in a shell.
+// baseMark marks the places in the page where the method base puts the address. It needs no quotes
+// in a shell.
 const baseMark = "http://the-node.invalid"
 
 // base is the address at which the client reached this node.
@@ -194,11 +195,12 @@ func viewOfOperation(d *openapi.Document, rt *route, op *openapi.Operation, base
 	return v
 }
 
-// nameOf is the name of the component that a schema refers to; "" if it is no reference.
+// nameOf is the name of the component that a schema refers to. It is "" if the schema is no
+// reference.
 func nameOf(s *openapi.Schema) string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
 
-// fewFields is the largest number of body fields that are shown with an operation. Larger bodies
-// are shown with the types.
+// fewFields limits the body fields that are shown with an operation. A body with more fields is
+// shown with the types.
 const fewFields = 14
 
 func viewOfBody(d *openapi.Document, b *openapi.RequestBody) *bodyOfOperation {
@@ -233,7 +235,7 @@ func propertiesOf(s *openapi.Schema) []fieldView {
 	return out
 }
 
-// curl returns a request as a command for the shell.
+// curl returns a request as a shell command with curl.
 func curl(rt *route, op *openapi.Operation, base string) string {
 	path, sep := rt.pattern, "?"
 	var options []string
@@ -311,7 +313,7 @@ var (
 	boldMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// lineHTML converts the CommonMark that our texts use, code and bold words, to HTML.
+// lineHTML converts the CommonMark of our texts to HTML: code and bold words.
 func lineHTML(s string) template.HTML {
 	s = template.HTMLEscapeString(s)
 	s = codeMark.ReplaceAllString(s, "<code>$1</code>")

@@ -70,7 +70,7 @@ func queryParameter(p parameter) *openapi.Parameter {
 	if d.example != "" {
 		out.Example = d.example
 		if len(out.Schema.Type) == 1 && out.Schema.Type[0] == openapi.Integer {
-			out.Example, _ = strconv.ParseInt(d.example, 10, 64) // a test checks that it fits the schema
+			out.Example, _ = strconv.ParseInt(d.example, 10, 64) // a test checks the example
 		}
 	}
 

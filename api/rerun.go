@@ -27,7 +27,7 @@ type reruns struct {
 
 // bulkRerun: POST /api/v1/bulk/rerun
 //
-// The answer is kept in the transaction of the change, as for runs of many jobs: see Server.bulk.
+// The answer is kept in the transaction of the change: see Server.bulk.
 func (s *Server) bulkRerun(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Server) findReruns(r *http.Request) (*reruns, error) {
 }
 
 // refuseMoved refuses runs whose job has moved to an app in which the caller is no operator. To
-// this caller the job looks deleted, as it does everywhere else. The editor refuses deleted jobs.
+// this caller the job looks deleted, as in all other requests. The editor refuses deleted jobs.
 func (s *Server) refuseMoved(ctx context.Context, x *reruns) error {
 	p := auth.Of(ctx)
 	if p.In(operator) == nil {

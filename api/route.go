@@ -26,10 +26,10 @@ func (rt *route) query() []parameter {
 	return rt.doc.query
 }
 
-// operation describes a route for the reference. A query parameter that it does not name is
-// refused.
+// operation describes a route for the reference. The route refuses query parameters that the
+// operation does not name.
 type operation struct {
-	id      string // clients generate names from it, so it never changes
+	id      string // clients generate names from the id, so it never changes
 	tag     string
 	summary string
 	about   string
@@ -38,16 +38,16 @@ type operation struct {
 	keyed    bool // takes an Idempotency-Key, which its handler reads
 	once     bool // takes an Idempotency-Key, see once.go
 	sealed   bool // the answer holds a secret, so it is kept encrypted
-	matched  bool // takes If-Match: the version that the object must be at
-	unless   bool // takes If-None-Match: * if the object must not exist
+	matched  bool // takes If-Match: the version that the object must have
+	unless   bool // takes If-None-Match: * if the object must not exist yet
 	cached   bool // the answer has an ETag, and may be 304
-	spoken   bool // the answer has words in the language of Accept-Language
+	spoken   bool // the answer has words in the language that Accept-Language asks for
 	streams  bool // the answer may be a stream of events, which can be resumed
 	body     *requestBody
 	most     int64 // bytes in the body; zero: maxBody
 	replies  []reply
 	changes  bool   // changes something, through the Editor
-	problems []kind // besides the problems that follow from the other fields, see kinds
+	problems []kind // besides the problems that follow from the other fields: see kinds
 }
 
 // requestBody describes the body of a request.
@@ -56,7 +56,7 @@ type requestBody struct {
 	of       reflect.Type
 	patch    bool
 	optional bool     // the body may be absent
-	files    []string // media types of files that it takes instead of JSON
+	files    []string // media types of files that the route takes instead of JSON
 	example  string
 }
 

@@ -41,7 +41,7 @@ func viewOfRun(r *read.Run) *view.Run {
 	if !r.Executing {
 		v.State, v.Outcome = ended, r.Outcome
 	}
-	if r.Request > 0 { // a negative one is the run that it follows
+	if r.Request > 0 { // a negative request is the run that this run follows
 		v.Request = strconv.FormatInt(r.Request, 10)
 	}
 
@@ -52,8 +52,9 @@ func viewOfRun(r *read.Run) *view.Run {
 	return v
 }
 
-// paramsOf returns the values of all parameters of a run: what it was given, the defaults of its
-// version, and the names of secrets. If they cannot be computed, it returns what was given.
+// paramsOf returns the values of all parameters of a run: the given values, the defaults of the
+// run's version, and the names of secrets. If they cannot be computed, it returns only the given
+// values.
 func (s *Server) paramsOf(ctx context.Context, r *read.Run) (map[string]job.Value, error) {
 	var given map[string]job.Value
 	if r.Given != nil {
@@ -102,7 +103,7 @@ func httpView(r *read.Run) *view.HTTPAnswer {
 }
 
 // outputRemoved reports whether the output of a run was removed because its app reached its limit.
-// In all other cases, at least a part of the output is kept.
+// In all other cases at least a part of the output is kept.
 func outputRemoved(r *read.Run) bool { return !r.Executing && r.Output.Bytes > 0 && r.Kept == 0 }
 
 // runFilter reads the parameters that all lists of runs share.
@@ -171,7 +172,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// history: GET /api/v1/jobs/{id}/history. The history of a deleted job stays.
+// history: GET /api/v1/jobs/{id}/history. A deleted job keeps its history.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q := newQuery(r)
 	f := runFilter(q)
@@ -196,14 +197,14 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// runs lists a page of runs: executing runs first, then ended runs, each newest first. A run that
-// ends between two pages may be listed twice, executing on the first page. No run is left out.
+// runs lists a page of runs: executing runs first, then ended runs, each newest first. No run is
+// left out. A run that ends between two pages may be listed twice, on the first page as executing.
 func (s *Server) runs(ctx context.Context, list string, f read.RunFilter, withRunning, withEnded bool, limit int,
 	after *cursor) (view.Page[*view.Run], error) {
 	f.Apps = auth.Of(ctx).Sees()
 	var rows []read.Run
 	if withRunning && (after == nil || after.executing) {
-		f.Limit = limit + 1 // one more shows whether there is a next page
+		f.Limit = limit + 1 // one more row shows whether there is a next page
 		if after != nil {
 			f.After = &after.RunPlace
 		}
@@ -249,7 +250,7 @@ func runCursor(list string, executing bool, at *read.RunPlace) string {
 	return (&cursor{list: list, executing: executing, RunPlace: *at}).String()
 }
 
-// appendEnded adds ended runs, except runs that were read as executing a moment before.
+// appendEnded adds ended runs. It leaves out runs that rows already holds as executing.
 func appendEnded(rows, past []read.Run) []read.Run {
 	seen := make(map[int64]bool, len(rows))
 	for i := range rows {
@@ -315,8 +316,8 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, v)
 }
 
-// killRun: POST /api/v1/runs/{id}/kill. It answers once the request is stored; the run's node then
-// reads it.
+// killRun: POST /api/v1/runs/{id}/kill. The answer comes once the request is stored. The run's node
+// reads the request afterwards.
 func (s *Server) killRun(w http.ResponseWriter, r *http.Request) error {
 	if err := readNothing(r); err != nil {
 		return err

@@ -35,8 +35,8 @@ func fromTo(least, most float64) limit {
 	return func(s *openapi.Schema) { s.Minimum, s.Maximum = openapi.Bound(least), openapi.Bound(most) }
 }
 
-// upTo limits the characters of a text. It also suits a text that is limited in bytes, because it
-// never has more characters than bytes.
+// upTo limits the characters of a text. It also suits a text with a limit in bytes: a text never
+// has more characters than bytes.
 func upTo(most int) limit    { return func(s *openapi.Schema) { s.MaxLength = most } }
 func items(most int) limit   { return func(s *openapi.Schema) { s.MaxItems = most } }
 func entries(most int) limit { return func(s *openapi.Schema) { s.MaxProperties = most } }
@@ -59,8 +59,8 @@ func orText(s *openapi.Schema) {
 	s.MaxItems = job.MaxCalendarDays
 }
 
-// limits are the limits of request fields that a schema can express. The descriptions give the
-// others.
+// limits are the limits of request fields that a schema can express. Other limits are described in
+// words.
 var limits = map[reflect.Type]map[string]limit{
 	of[view.Job](): {
 		"name": aName, "app": upTo(job.MaxName), "description": upTo(job.MaxText), "owner": upTo(job.MaxText),
@@ -149,8 +149,8 @@ var (
 	}
 )
 
-// answerWords are the values of answer fields whose Go type does not list them all. If a job's
-// definition cannot be read, the job's fields here are empty.
+// answerWords are the values of answer fields whose Go type does not list all of them. The job's
+// fields here are empty if its definition cannot be read.
 var answerWords = map[reflect.Type]map[string][]string{
 	of[view.Explanation](): {"cause": causes()},
 	of[view.Job](): {
@@ -161,7 +161,7 @@ var answerWords = map[reflect.Type]map[string][]string{
 	},
 }
 
-// needed are the required fields of some request bodies: types that also describe answers or whole
+// needed are the required fields of some request bodies. Their types also describe answers or whole
 // definitions.
 var needed = map[reflect.Type][]string{
 	of[newJobBody]():  {"name"},

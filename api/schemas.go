@@ -152,8 +152,8 @@ func schemaName(t reflect.Type) string {
 	return camel(strings.TrimSuffix(name, "Body"))
 }
 
-// ignored are fields that requests may contain but that have no effect. Answers have them, and a
-// client may send an answer back.
+// ignored are request fields that have no effect. Answers have these fields, and a client may send
+// an answer back.
 var ignored = map[reflect.Type][]string{
 	of[view.Job]():       readOnly,
 	of[calendarBody]():   calendarReadOnly,
@@ -173,8 +173,8 @@ func instead(owner reflect.Type, name string, use openapi.Use) *openapi.Schema {
 	return nil
 }
 
-// onPage is the prefix of a type's fields in docs/jobs.md. If a field has a doc tag, the tag
-// describes it.
+// onPage is the prefix of a type's fields in docs/jobs.md. A field with a doc tag is described by
+// the tag instead.
 var onPage = map[reflect.Type]string{
 	of[view.Job]():     "",
 	of[job.Spec]():     "",
@@ -194,7 +194,7 @@ var onPage = map[reflect.Type]string{
 	of[job.Weeks]():    "weeks.",
 }
 
-// objects describes object fields, whose own fields the page lists separately.
+// objects describes fields that are objects. The page lists the fields inside them separately.
 var objects = map[string]string{
 	"http":      "An HTTP request to send, instead of a command.",
 	"http.tls":  "TLS settings for https, if the system's certificates are not enough.",
@@ -211,8 +211,8 @@ var objects = map[string]string{
 	"weeks":  "Which weeks of the cron expressions are kept, such as every second one.",
 }
 
-// describeField describes a field of a job with the text of docs/jobs.md. Requests also get its
-// default and limits.
+// describeField describes a field of a job with the text of docs/jobs.md. In a request it also adds
+// the default and the limits.
 func describeField(page map[string]docs.Field, owner reflect.Type, name string, use openapi.Use, s *openapi.Schema) {
 	prefix, ok := onPage[owner]
 	if !ok || s.Description != "" {
@@ -239,7 +239,7 @@ func describeField(page map[string]docs.Field, owner reflect.Type, name string, 
 	s.Default, s.Examples = f.Preset, f.Values
 }
 
-// sentence adds a capital letter and a full stop.
+// sentence makes a text a sentence: it adds a capital letter and a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return s

@@ -14,8 +14,8 @@ import (
 
 // sealer encrypts kept answers that hold a secret: the text of a new token. The encryption key is
 // derived from the token or login of the request. The cluster stores only hashes of tokens and
-// logins. So only the original caller can get the answer again, and the database does not reveal
-// it.
+// logins. So only the original caller can get the answer again. The database alone does not reveal
+// the answer.
 type sealer struct {
 	aead   cipher.AEAD
 	digest []byte // of the request

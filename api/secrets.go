@@ -46,7 +46,7 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	f.Limit = limit + 1 // one more shows whether there is a next page
+	f.Limit = limit + 1 // one more row shows whether there is a next page
 	rows, err := secret.List(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, p)
 }
 
-// maxSecretBody has room for a value with each byte written as \u0000.
+// maxSecretBody has room for the largest secret with each byte written as \u0000.
 const maxSecretBody = 6*job.MaxSecret + 4<<10
 
 // putSecret: PUT /api/v1/secrets/{name}
@@ -111,7 +111,7 @@ func (s *Server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, status, s.viewSecret(&row))
 }
 
-// secretFields reads a secret. Mistakes are reported without the input, which may be the value.
+// secretFields reads a secret. Mistakes do not repeat the input, which may be the secret's value.
 func secretFields(f *fields) (n secret.New, err error) {
 	v, given := f.take("value")
 	text, isText := v.(string)
@@ -146,7 +146,7 @@ func secretName(r *http.Request) (job.Secret, error) {
 }
 
 // mayKeep returns why the caller may not change a secret, or nil. It does not check whether the
-// secret exists, so callers learn nothing of the names in apps that they cannot see.
+// secret exists. So callers learn no names of secrets in apps that they cannot see.
 func mayKeep(ctx context.Context, which job.AppSecret) error {
 	p := auth.Of(ctx)
 	switch {
@@ -161,7 +161,7 @@ func mayKeep(ctx context.Context, which job.AppSecret) error {
 	return forbid(p, "This needs the role %s in app %s", admin, cutShort(which.App))
 }
 
-// noKey turns the error of a node without a key into a problem.
+// noKey turns the error of a node that has no key into a problem.
 func noKey(err error) error {
 	if errors.Is(err, secret.ErrNoKey) {
 		return noSecretKey.problem(

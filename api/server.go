@@ -33,20 +33,20 @@ import (
 // Editor changes jobs. It is an *edit.Editor; tests replace it.
 type Editor interface {
 	Create(ctx context.Context, spec job.Spec, paused bool) (edit.Done, error)
-	// Update returns job.ErrChanged if people have made more changes to the job than the number
-	// changes.
+	// Update returns job.ErrChanged if people have changed the job more often than the number
+	// changes says.
 	Update(ctx context.Context, id int64, changes int32, spec job.Spec) (edit.Done, error)
-	// UpdateAnd is Update that also pauses or resumes the job in the same transaction.
+	// UpdateAnd is like Update. In the same transaction it pauses or resumes the job.
 	UpdateAnd(ctx context.Context, id int64, changes int32, spec job.Spec, paused bool) (edit.Done, error)
-	// Rollback is Update with the definition of an earlier version of the job.
+	// Rollback is like Update, with the definition of an earlier version of the job.
 	Rollback(ctx context.Context, id int64, changes int32, spec job.Spec, earlier int32) (edit.Done, error)
 	Pause(ctx context.Context, id int64, p job.PauseRequest) (edit.Done, error)
 	Resume(ctx context.Context, id int64) (edit.Done, error)
 	Delete(ctx context.Context, id int64) (edit.Done, error)
 	// Bulk makes one kind of change to several jobs, and reports each result in want.Done.
 	Bulk(ctx context.Context, want *job.Bulk) error
-	// Apply makes all wanted changes or none. job.Conflicts lists the objects that are not at their
-	// wanted version.
+	// Apply makes all wanted changes or none. job.Conflicts lists the objects whose version is not
+	// the wanted one.
 	Apply(ctx context.Context, want job.Apply) (job.Applied, error)
 	// RunWith adds a run to each job, with values of its parameters. A due time of zero means now.
 	RunWith(
@@ -59,7 +59,7 @@ type Editor interface {
 	CancelBackfill(ctx context.Context, id int64) (trip.BackfillRow, error)
 
 	// PutCalendar reports whether the calendar is new. version is the expected version: 0 for any,
-	// -1 if there must be no calendar yet.
+	// -1 if the calendar must not exist yet.
 	PutCalendar(ctx context.Context, spec job.CalendarSpec, version int64) (isNew bool, err error)
 	DeleteCalendar(ctx context.Context, name string) error // *job.InUse while jobs name it
 	PutGroup(ctx context.Context, want job.GroupSpec) (trip.Group, error)
@@ -91,11 +91,11 @@ type Config struct {
 
 	Alerts Alerter // sends test messages to channels; nil: this node sends none
 
-	SecretKeys *secret.Ring // seal secrets; nil: secrets can only be listed and deleted
+	SecretKeys *secret.Ring // seals secrets; nil: secrets can only be listed and deleted
 
 	Node    string
 	Version string
-	Listen  string   // host:port at which it listens: a Host header may name it
+	Listen  string   // host:port at which the node listens: a Host header may name it
 	Hosts   []string // more host names, without ports, that a Host header may name
 	Log     *slog.Logger
 
@@ -135,7 +135,7 @@ type Server struct {
 	fared   keptBy[*view.JobStats]
 	flows   auth.Strangers // sign-ins that strangers start at the provider
 	signIns auth.Limiter   // by token or person, see limitKey
-	ahead   chan struct{}  // held by the request that computes due times of many jobs
+	ahead   chan struct{}  // the request that computes due times of many jobs holds it
 	handler http.Handler
 
 	requestIDs *requestIDs
@@ -192,7 +192,7 @@ func New(cfg Config) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Limits of a connection. A change may wait for a spawn window and for a database failover.
-// requestTimeout leaves time for both. writeTimeout leaves time for the answer after that.
+// requestTimeout is long enough for both. writeTimeout leaves time to write the answer afterwards.
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 15 * time.Second
@@ -206,9 +206,9 @@ const (
 )
 
 const (
-	burst = 5 // seconds of its rate that a token may use at once
-	// The longest delay of a request that exceeds the rate. A request that would have to wait
-	// longer is refused.
+	burst = 5 // how many seconds' worth of its rate a token may use at once
+	// longestDelay is the longest delay of a request above the rate. A request that would have to
+	// wait longer is refused.
 	longestDelay = 300 * time.Millisecond
 )
 
@@ -233,7 +233,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.serveBounded(ctx, server, l, maxConnections)
 }
 
-// serveBounded lets a server answer at most most connections of a listener until ctx ends.
+// serveBounded answers at most most connections of a listener at a time, until ctx ends.
 func (s *Server) serveBounded(ctx context.Context, server *http.Server, l net.Listener, most int) error {
 	server.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)
 	server.ConnState, server.ConnContext = connState, connContext
@@ -290,8 +290,8 @@ func (s *Server) routes() http.Handler {
 }
 
 // table lists the routes and who may use them. The operation of a route, in reference_*.go,
-// describes its input and answers: query parameters that it does not name are refused. A test fails
-// for a route without an operation.
+// describes the route's input and answers. A query parameter that it does not name is refused. A
+// test fails for a route without an operation.
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/", open, s.home, &homeDoc},
@@ -461,7 +461,7 @@ func noRoute(w http.ResponseWriter, r *http.Request) error {
 	return notFound.problem("There is nothing at %s; GET /docs lists the API.", cutShort(r.URL.Path))
 }
 
-// wrongMethod lists the allowed methods, as a 405 must.
+// wrongMethod answers 405 with the list of allowed methods, which a 405 must have.
 func wrongMethod(routes chi.Routes) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allowed []string
@@ -484,7 +484,7 @@ func wrongMethod(routes chi.Routes) handler {
 	}
 }
 
-// param returns a part of the path, decoded. The router does not decode it: see escapedPath.
+// param returns a decoded part of the path. The router does not decode the path: see escapedPath.
 func param(r *http.Request, name string) (string, error) {
 	v, err := url.PathUnescape(chi.URLParam(r, name))
 	if err != nil {
@@ -493,7 +493,8 @@ func param(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
-// pathID returns the numeric id in the path. missing makes the error for an id that does not exist.
+// pathID returns the numeric id in the path. missing makes the error for a text that cannot be an
+// id.
 func pathID(r *http.Request, missing func(text string) error) (int64, error) {
 	text, err := param(r, "id")
 	if err != nil {
@@ -523,7 +524,7 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// instant returns an instant, or nil for none.
+// instant returns a stored instant as a time. It returns nil for zero.
 func instant(at job.Micros) *time.Time {
 	if at == 0 {
 		return nil

@@ -111,7 +111,7 @@ func (s *Server) addSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	place := func() string { return "/api/v1/alerts/silences/" + strconv.FormatInt(n.ID, 10) }
-	// Keep the answer, or a repetition might add another silence.
+	// Keep the answer, because repeating the request might add another silence.
 	answerKnown(r, http.StatusCreated, func() (any, string) { return s.viewSilence(&n), place() })
 	if err := s.alerts.AddSilence(r.Context(), &n); err != nil {
 		return lookAt(err, "GET /api/v1/alerts/silences shows whether it has begun.")

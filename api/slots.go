@@ -27,8 +27,8 @@ const (
 	defaultSlotJobs = 20
 	maxSlotRange    = 31 * 24 * time.Hour
 	slotRows        = 200_000 // due times of all jobs together
-	slotRuns        = 10_000  // runs of a job that is shown due time by due time
-	slotCounted     = 1000    // runs of a job that count several due times
+	slotRuns        = 10_000  // most runs of a job whose due times are shown one by one
+	slotCounted     = 1000    // most runs of a job that count several due times each
 	slotVersions    = 50      // definitions of a job in the range
 )
 
@@ -48,7 +48,7 @@ type strip struct {
 	work   *job.Work
 }
 
-// slotRange is the range that the request asks for.
+// slotRange is the time range of a request.
 type slotRange struct {
 	from, to time.Time
 	now      job.Micros
@@ -199,7 +199,7 @@ func (s *Server) strips(ctx context.Context, jobs []read.Job, x *slotRange) ([]*
 }
 
 // reigns returns the definitions of a job that were in force in the range, the earliest first. cut
-// is true if there are more than slotVersions.
+// reports whether there are more than slotVersions definitions.
 func (s *Server) reigns(ctx context.Context, j *read.Job, x *slotRange) (out []reign, cut bool, err error) {
 	if j.Version == 1 || j.Updated <= job.MicrosOf(x.from) {
 		if j.SpecErr == nil {
@@ -263,8 +263,8 @@ func (t *strip) compile() {
 	}
 }
 
-// clipped calls do with each schedule and the part of [from, to) in which it was in force. The part
-// is given as (after, last]: without its beginning, with its end.
+// clipped calls do with each schedule and the part of [from, to) in which the schedule was in
+// force. The part is given as (after, last]: without its beginning, with its end.
 func (t *strip) clipped(from, to time.Time, do func(s job.Schedule, after, last time.Time)) {
 	for i := range t.reigns {
 		r := &t.reigns[i]
@@ -318,7 +318,7 @@ func (s *Server) slotRecords(ctx context.Context, t *strip, x *slotRange) (*slot
 			x.now, slotCounted, auth.Of(ctx).Sees())
 	}
 
-	// A job that has moved does not take its runs along, so each run is checked by its own app.
+	// A job that moves leaves its runs in the old app. So each run is checked by its own app.
 	hidden := func(r read.Run) bool { return !mayRead(ctx, r.App) }
 	out.runs, out.several = slices.DeleteFunc(out.runs, hidden), slices.DeleteFunc(out.several, hidden)
 	return &out, err
@@ -348,8 +348,7 @@ func (t *strip) cursor() job.Micros {
 	return t.j.NextDue
 }
 
-// paused is the reason why due times from the cursor on get no run now. It is "" if the job is not
-// paused.
+// paused is the reason why due times from the cursor on get no run now. Without a pause it is "".
 func (t *strip) paused(now job.Micros) job.ReasonCode {
 	p := t.j.PauseAt(now)
 	switch {
@@ -363,8 +362,8 @@ func (t *strip) paused(now job.Micros) job.ReasonCode {
 	return job.ReasonJobPaused
 }
 
-// unrecorded returns a function that makes the slot of a due time without a run: ahead, waiting,
-// paused (with the reason), or a hole.
+// unrecorded returns a function that makes the slot of a due time without a run. The slot is ahead,
+// waiting, paused (with the reason), or a hole.
 func (t *strip) unrecorded(now job.Micros) func(due job.Micros) view.Slot {
 	cursor, reason := t.cursor(), t.paused(now)
 	return func(due job.Micros) view.Slot {
@@ -395,9 +394,9 @@ func slotState(state trip.State, outcome job.Outcome, ahead bool) view.SlotState
 	return view.SlotWaiting
 }
 
-// slotsOf makes the slot of each due time. Runs must be ordered by due time, request and attempt.
-// Some scheduled runs have a due time that is not in dues, because their definition was in force
-// only for a moment. They are shown, too.
+// slotsOf makes the slot of each due time. Runs must be ordered by due time, request and attempt. A
+// definition may have been in force only for a moment. Then its scheduled runs have due times that
+// are not in dues. These runs are shown, too.
 func slotsOf(dues []job.Micros, runs []read.Run, unrecorded func(job.Micros) view.Slot, now job.Micros) []view.Slot {
 	out := []view.Slot{}
 	next := 0 // the first due time that is not shown yet
@@ -503,8 +502,8 @@ func (t *strip) addUnrecorded(b *view.SlotBucket, recorded map[bool]int64, now j
 		return
 	}
 
-	// Runs are planned in order, so due times from the cursor on have no run yet. The due times
-	// before it that have no run are holes.
+	// Runs are planned in order, so due times from the cursor on have no run yet. A due time before
+	// the cursor without a run is a hole.
 	if cursor := t.cursor(); cursor != 0 {
 		state := view.SlotWaiting
 		if t.paused(now) != "" {

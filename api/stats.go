@@ -61,7 +61,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 
-	// Add up the figures of all nodes for each step.
+	// For each step, add up the figures of all nodes.
 	late := map[job.Micros]*job.Lates{}
 	parts := map[job.Micros]*view.StatsPart{}
 	for i := range figures {

@@ -23,7 +23,7 @@ const (
 	streamsOfAdmins = 4  // of streamsOfNode, reserved for cluster admins
 	streamsOfToken  = 16
 
-	heartbeat        = 15 * time.Second // the longest time without a message; then a comment is sent
+	heartbeat        = 15 * time.Second // the longest silence; after it a comment is sent
 	accessCheckEvery = 3 * time.Second  // the interval between checks of the subscriber's access
 	slowWrite        = 10 * time.Second // a subscriber that takes longer for a message is treated as gone
 	streamRead       = 5 * time.Second  // the time limit of database reads for a stream
@@ -36,12 +36,12 @@ const (
 	accelHeader = "X-Accel-Buffering"
 )
 
-// streams holds the open streams of the node. When all seats are taken, a caller with few streams
-// takes a seat from the caller with the most. So opening many streams shuts out no other caller.
+// streams holds the open streams of the node. When all seats are taken, a new stream takes its seat
+// from the caller with the most streams. So a caller with many streams shuts out nobody.
 type streams struct {
 	mu     sync.Mutex
 	all    int
-	by     map[string][]*seat // by limit key of the caller, the oldest first
+	by     map[string][]*seat // the streams of each caller, by its limit key, the oldest first
 	ending chan struct{}      // closed when all streams must end
 	end    func()
 	beat   time.Duration // see heartbeat
@@ -88,8 +88,8 @@ func (t *streams) enter(p *auth.Principal) (*seat, error) {
 }
 
 // makeRoom ends the oldest stream of the caller with the most streams, and reports whether it ended
-// one. mine is the number of streams of the caller that wants a seat. With one more, this caller
-// must still have fewer than the other caller has now.
+// one. mine is the number of streams of the caller who wants a seat. It ends a stream only if
+// mine+1 is less than the streams of the other caller.
 func (t *streams) makeRoom(mine int) bool {
 	var loser []*seat
 	for _, seats := range t.by {
@@ -112,7 +112,7 @@ func (t *streams) add(one *seat) {
 	t.by[one.limitKey] = append(t.by[one.limitKey], one)
 }
 
-// remove gives up a seat, unless it was removed already.
+// remove gives up a seat. A seat that was removed already stays removed.
 func (t *streams) remove(one *seat) {
 	seats := t.by[one.limitKey]
 	i := slices.Index(seats, one)
@@ -131,8 +131,8 @@ func (t *streams) leave(one *seat) {
 	t.remove(one)
 }
 
-// Close ends all streams; the rest of the API goes on. Serve calls it by itself at shutdown. A
-// program that serves the API with its own HTTP server must pass Close to RegisterOnShutdown.
+// Close ends all streams. The rest of the API continues. Serve calls Close at shutdown. A program
+// that serves the API with its own HTTP server must pass Close to RegisterOnShutdown.
 func (s *Server) Close() {
 	s.streams.end()
 	s.feed.Close()
@@ -178,8 +178,8 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request, may access) 
 // leave frees the stream's seat.
 func (st *stream) leave() { st.s.streams.leave(st.seat) }
 
-// begin writes the headers of a stream. It reports whether messages follow: after a HEAD request
-// none do.
+// begin writes the headers of a stream. It reports whether messages follow. After a HEAD request
+// none follow.
 func (st *stream) begin() (bool, error) {
 	h := st.w.Header()
 	h.Set("Content-Type", mediaEvents)
@@ -203,8 +203,8 @@ type farewell struct{ reason string }
 
 func (f *farewell) Error() string { return f.reason }
 
-// over returns the result of a stream's handler. Once the stream has begun, it sends the reason
-// instead of an error.
+// over returns the result of a stream's handler. Once the stream has begun, over sends the reason
+// as a message instead of an error.
 func (st *stream) over(err error) error {
 	if !st.begun {
 		return err
@@ -235,7 +235,8 @@ func message(to []byte, event, id string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// write extends the server's write deadline, which is meant for short answers.
+// write writes bytes of a stream. It first extends the server's write deadline, which is meant for
+// short answers.
 func (st *stream) write(b []byte) error {
 	if err := st.control.SetWriteDeadline(time.Now().Add(slowWrite)); err != nil &&
 		!errors.Is(err, http.ErrNotSupported) {
@@ -254,7 +255,7 @@ func (st *stream) write(b []byte) error {
 }
 
 // idle waits for news, at most for the given time. Meanwhile it keeps the connection alive and
-// checks access. An error ends the stream.
+// checks the subscriber's access. An error ends the stream.
 func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 	end := time.Now().Add(most)
 	for {
@@ -289,7 +290,7 @@ func (st *stream) idle(news <-chan struct{}, most time.Duration) error {
 }
 
 // look checks access again if the last check is old. If the database does not answer, access cannot
-// be checked. Then there is nothing new to send either.
+// be checked. The stream then continues: without the database there is nothing new to send either.
 func (st *stream) look() error {
 	now := time.Now()
 	if now.Sub(st.checked) < accessCheckEvery {
@@ -332,10 +333,11 @@ func wantsEvents(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), mediaEvents)
 }
 
-// endlessKey is the context key of a request's context without its deadline.
+// endlessKey is the key under which the middleware keeps the request's original context, which has
+// no deadline.
 type endlessKey struct{}
 
-// endless is a context with the values of one context, but the deadline and cancellation of
+// endless is a context with the values of one context, and the deadline and cancellation of
 // another.
 type endless struct {
 	context.Context // the values
@@ -346,7 +348,7 @@ func (e endless) Deadline() (time.Time, bool) { return e.until.Deadline() }
 func (e endless) Done() <-chan struct{}       { return e.until.Done() }
 func (e endless) Err() error                  { return e.until.Err() }
 
-// unbounded removes the time limit that the middleware deadline set.
+// unbounded returns a context without the time limit that the middleware deadline set.
 func unbounded(ctx context.Context) context.Context {
 	if until, ok := ctx.Value(endlessKey{}).(context.Context); ok {
 		return endless{ctx, until}

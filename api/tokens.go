@@ -27,8 +27,8 @@ func viewOfToken(t *auth.TokenRow, now job.Micros) view.Token {
 		Expires: instant(t.Expires), Revoked: instant(t.Revoked), Used: instant(t.Used), UsedFrom: t.UsedFrom,
 	}
 
-	// A row edited by hand may have an unknown role. Such a role permits nothing, and is shown as
-	// no role.
+	// The role may be unknown, because the row was changed outside the program. An unknown role
+	// permits nothing, and is shown as no role.
 	role, _ := auth.ParseRole(t.Role)
 	v.Role = roleOf(role)
 	switch {
@@ -89,7 +89,7 @@ func tokenFields(body map[string]any, now time.Time) (auth.Spec, error) {
 		var err error
 		if spec.Role, err = auth.ParseRole(role); err != nil {
 			f.put("role", problem.Of(err))
-			spec.Role = viewer // so that the missing role is not reported too
+			spec.Role = viewer // otherwise the missing role would be reported, too
 		}
 	}
 
@@ -127,7 +127,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	f.Limit = limit + 1 // one more shows whether there is a next page
+	f.Limit = limit + 1 // one more row shows whether there is a next page
 	rows, err := auth.Tokens(s.cfg.DB.Reader(r.Context()), f)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, viewOfToken(&rows[0], job.MicrosOf(now)))
 }
 
-// revokeToken: DELETE /api/v1/tokens/{id}. The row stays and can still be read.
+// revokeToken: DELETE /api/v1/tokens/{id}. The token's row stays readable.
 func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	id, err := tokenID(r)
 	if err != nil {

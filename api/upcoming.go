@@ -19,16 +19,17 @@ import (
 // Limits of one request about the due times of many jobs.
 const (
 	maxUpcomingJobs  = 20_000
-	upcomingPage     = 500 // jobs read at once: a definition may be large
+	upcomingPage     = 500 // jobs read at once, because a definition may be large
 	maxSteps         = 20_160
 	maxUpcomingRange = 366 * 24 * time.Hour
-	upcomingWork     = 1_000_000 // see job.NewTally: one or two seconds of a CPU
+	upcomingWork     = 1_000_000 // the budget of job.NewTally: one or two seconds of a CPU
 	defaultAhead     = 7 * 24 * time.Hour
 )
 
 const maxFrequent = 200
 
-// takesFrequent adds a job to the frequent jobs if it is frequent, and reports whether it is.
+// takesFrequent adds a job to the list of frequent jobs if it is frequent. It reports whether the
+// job is frequent.
 func takesFrequent(f *view.FrequentJobs, j *read.Job, schedule job.Schedule, from, to time.Time, most int64) bool {
 	if most == 0 {
 		return false
@@ -61,8 +62,7 @@ func aheadFilter(q *query, r *http.Request) read.JobFilter {
 }
 
 // eachAhead calls do for each active job that a filter selects, in order of id. The jobs have their
-// calendars, and do is called within work.Turn. all is false if there are more jobs than eachAhead
-// reads.
+// calendars, and do is called within work.Turn. all reports whether eachAhead has read all jobs.
 func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter,
 	do func(*read.Job)) (all bool, err error) {
 	f.Limit = upcomingPage
@@ -107,8 +107,8 @@ func (s *Server) eachAhead(ctx context.Context, work *job.Work, f read.JobFilter
 	}
 }
 
-// waitTurn waits until no other request computes due times on this node. One request at a time
-// leaves the CPU free for the node's other work. leave lets the next request go on.
+// waitTurn waits until no other request computes due times on this node. One such request at a time
+// leaves the CPU free for the node's other work. leave lets the next request continue.
 func (s *Server) waitTurn(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.ahead <- struct{}{}:
@@ -173,7 +173,7 @@ func (s *Server) upcoming(w http.ResponseWriter, r *http.Request) error {
 	work, parts := job.NewWork(r.Context(), job.ListingWork), []*job.Work{}
 	all, err := s.eachAhead(r.Context(), work, f, func(j *read.Job) {
 		schedule, err := j.Spec.Compile(j.Calendars...)
-		if err != nil { // the job cannot be planned; its state will show the error
+		if err != nil { // the job cannot be planned; its status shows the error
 			return
 		}
 

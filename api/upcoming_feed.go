@@ -16,10 +16,10 @@ import (
 const (
 	maxFeedDays   = 60
 	maxFeedEvents = 5000
-	often         = 6 // a day with more due times becomes one event
+	often         = 6 // a day with more due times than this becomes one event
 )
 
-// feedEvent is a due time, or all due times of a day.
+// feedEvent is a single due time, or all due times of a day.
 type feedEvent struct {
 	at    time.Time
 	times int64 // due times of the whole day; 0: a single due time

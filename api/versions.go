@@ -15,9 +15,9 @@ import (
 	"go-crontab/sql/read"
 )
 
-// definitions reads the definitions of a job, from version upTo (0: the current one) downwards. It
-// also reads the definitions of deleted jobs. It never returns an empty list: a missing version is
-// an error.
+// definitions reads the definitions of a job from version upTo downwards; 0 means the current
+// version. It also reads the definitions of deleted jobs. It never returns an empty list: a missing
+// version is an error.
 func (s *Server) definitions(ctx context.Context, id, upTo int64, limit int) (read.Job, []read.Version, error) {
 	j, err := s.cfg.DB.Job(ctx, id)
 	if err != nil {
@@ -129,12 +129,12 @@ func (s *Server) definitionOf(ctx context.Context, id, version int64) (v read.Ve
 }
 
 // mayReadVersion reports whether the caller may read a definition. The app in the definition
-// decides, even if the job has moved since.
+// decides, even if the job has moved to another app.
 func mayReadVersion(ctx context.Context, v *read.Version) bool {
 	return mayRead(ctx, appIn(v.SpecText))
 }
 
-// appIn returns the app that a stored definition names; "" if it cannot be read.
+// appIn returns the app that a stored definition names. It is "" if the definition cannot be read.
 func appIn(spec string) string {
 	var s struct {
 		App string `json:"app"`
@@ -226,14 +226,14 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 // maxVersion is the largest version in a body.
 const maxVersion = 1<<53 - 1
 
-// rollBack gives a job an earlier definition again.
+// rollBack restores an earlier definition of a job.
 func (s *Server) rollBack(ctx context.Context, id, version int64) (*read.Job, error) {
 	old, err := s.jobByID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !auth.Of(ctx).MayIn(admin, old.Spec.App) {
-		return nil, sql.ErrNotFound // it has been moved to another app since the request was admitted
+		return nil, sql.ErrNotFound // the job has moved to another app since the request was admitted
 	}
 
 	v, _, err := s.definitionOf(ctx, id, version)

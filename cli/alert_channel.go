@@ -215,7 +215,7 @@ With --test, the channel gets a test message, and nothing is saved.`,
 			v.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 
-		// Send email settings if the user gave one, or if the channel has the type email.
+		// Send email settings if the user gave any, or if the channel has the type email.
 		if v.Email = nil; e.Server != "" || e.From != "" || len(e.To) > 0 || e.User != "" ||
 			v.Type == job.ChannelEmail {
 			v.Email = &e

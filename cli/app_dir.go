@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 )
 
-// appDir returns go-crontab's folder below the user's folder that the variable names, or below the
-// usual one. For root it is below the system folder, if one is given.
+// appDir returns go-crontab's folder inside the folder that the variable names. If the variable
+// holds no absolute path, it lies inside the usual folder of the user. For root it lies inside the
+// system folder, if one is given.
 func appDir(variable, usual, system, name string) (string, error) {
 	if system != "" && os.Geteuid() == 0 {
 		return filepath.Join(system, name), nil

@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// appliedKind is a list of changed objects, with its names in the API and for people.
+// appliedKind is a list of changed objects of one kind. It has a name in the API, and a name for
+// people.
 type appliedKind struct {
 	field, kind string
 	list        []view.AppliedJob // objects other than jobs use only some of the fields
@@ -46,7 +47,7 @@ func appliedKinds(v *view.Apply) []appliedKind {
 	return kinds
 }
 
-// appliedName returns the name of an object for people; kind is "" for jobs.
+// appliedName returns the name of an object for people. kind is "" for jobs.
 func appliedName(o *view.AppliedJob, kind string) string {
 	switch {
 	case kind == "":
@@ -167,8 +168,8 @@ func (f *applyFlags) body(args []string) (map[string]any, error) {
 	return more, err
 }
 
-// emptyPrune refuses --prune if the files have no jobs, which would delete every job. That is
-// usually a mistake.
+// emptyPrune refuses --prune if the files have no jobs. It would delete every job, which is usually
+// a mistake.
 func (f *applyFlags) emptyPrune(set *manifest.Set) error {
 	switch {
 	case f.all && !f.prune:
@@ -198,8 +199,8 @@ func parseLabels(flag string, list []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// readManifests reads files. A fault in a file has the exit code of a definition that the server
-// refuses.
+// readManifests reads files. A mistake in a file ends the program with the same exit code as a
+// definition that the server refuses.
 func readManifests(paths []string, c *console) (*manifest.Set, error) {
 	set, err := manifest.ReadUpTo(manifest.MaxSizeInParts, paths, c.in)
 	var (
@@ -219,7 +220,7 @@ func readManifests(paths []string, c *console) (*manifest.Set, error) {
 	return set, nil
 }
 
-// plainLines is plain for a text with several lines.
+// plainLines is like plain, but keeps the lines of a text.
 func plainLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -282,7 +283,8 @@ func (r *remote) apply(
 	return done, raw, err
 }
 
-// place replaces the request fields in a problem's errors by places in files, and sorts the errors.
+// place replaces the request fields in a problem's errors with places in files. It also sorts the
+// errors.
 func (p *apiProblem) place(set *manifest.Set) {
 	for i := range p.Errors {
 		e := &p.Errors[i]
@@ -306,7 +308,7 @@ var actionSigns = map[job.Applying]struct {
 	colour colour
 }{"created": {"+", green}, "updated": {"~", yellow}, "deleted": {"-", red}}
 
-// shownOfNew are the fields that are shown for a new job. The others are in the file or have
+// shownOfNew are the fields that are shown for a new job. All other fields are in the file or have
 // defaults.
 var shownOfNew = []string{
 	"schedule", "schedules", "every", "at", "timezone", "command", "http.url", "handler", "slots", "paused", "type",

@@ -57,8 +57,8 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 		}
 		if err != nil {
 			if i > 0 && !dry {
-				// This is safe at any point. A part is applied completely or not at all, and
-				// repeating an applied part changes nothing.
+				// Stopping is safe at any point. A part is applied completely or not at all, and a
+				// part that is applied twice changes nothing the second time.
 				r.notef("%d of %d parts are applied; run the same command again to apply the rest\n", i, len(parts))
 			}
 			return err
@@ -81,14 +81,14 @@ func (r *remote) applyParts(ctx context.Context, parts []*manifest.Set, more map
 	return a.end(dry)
 }
 
-// applyReport reports the parts of an apply as they complete.
+// applyReport reports each part of an apply when the part is complete.
 type applyReport struct {
 	*remote
-	told    map[string]bool // objects already reported; a later part may repeat them
+	told    map[string]bool // objects already reported; a later part may contain them again
 	counts  map[string]int  // by action
 	changed int
 
-	// whole is the response to print, lists are the merged lists of several responses.
+	// whole is the response to print. lists are the merged lists of several responses.
 	whole json.RawMessage
 	lists map[string][]json.RawMessage
 }

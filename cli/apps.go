@@ -39,8 +39,8 @@ func (r *remote) unknown(ctx context.Context, what, name, path string) (said str
 	return said, nil
 }
 
-// missing explains that a named object does not exist, and suggests a similar name. path is the
-// API's list of these objects, and `command ls` prints it.
+// missing turns an error 404 into the error that a named object does not exist, and suggests a
+// similar name. path is the API's list of these objects. `command ls` prints this list.
 func (r *remote) missing(ctx context.Context, err error, what, name, path, command string) error {
 	if !isStatus(err, http.StatusNotFound) {
 		return err
@@ -86,8 +86,8 @@ func (r *remote) noApp(ctx context.Context, app string) error {
 	return r.refuseUnknown(ctx, given("app", app))
 }
 
-// warnOfApps warns if a new object names apps without jobs. Jobs may follow, or the name is
-// mistyped.
+// warnOfApps warns if a new object names apps without jobs. The name may be mistyped, or the jobs
+// may follow later.
 func (r *remote) warnOfApps(ctx context.Context, apps ...string) {
 	for _, app := range apps {
 		if app == "" {
@@ -104,7 +104,7 @@ func absentFlag(cmd *cobra.Command, ok *bool, what string) {
 	cmd.Flags().BoolVar(ok, "absent-ok", false, "accept a name that no "+what+" has yet")
 }
 
-// absent returns the query that --absent-ok adds to a request.
+// absent returns the query parameter for --absent-ok.
 func absent(ok bool) url.Values {
 	if ok {
 		return url.Values{"absent": {"ok"}}
@@ -112,7 +112,7 @@ func absent(ok bool) url.Values {
 	return nil
 }
 
-// orAbsent replaces the API's hint about absent=ok by one about --absent-ok.
+// orAbsent replaces the API's hint about absent=ok with a hint about --absent-ok.
 func orAbsent(err error) error {
 	if p := (*apiProblem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound {
 		p.Detail, _, _ = strings.Cut(p.Detail, " Add ?absent=ok")

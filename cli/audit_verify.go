@@ -124,7 +124,7 @@ func addChain(p, part *view.AuditChain) {
 	p.Faults = append(p.Faults, part.Faults...)
 }
 
-// verifyDirectly reads the database itself. It works without a living node.
+// verifyDirectly verifies the chain in the database itself. It needs no living node.
 func verifyDirectly(cmd *cobra.Command, head string) (view.AuditChain, error) {
 	all := view.AuditChain{Faults: []view.AuditFault{}}
 	if err := takeEnv(cmd.Flags(), nil, []string{"dsn"}); err != nil {

@@ -19,7 +19,8 @@ import (
 // backfillView is a backfill: a range of past due times to run now.
 type backfillView struct{ view.Backfill }
 
-// job returns the name of the job. A node of an earlier version sends only its id.
+// job returns the name of the job. A node of an earlier version sends no name; then job returns the
+// id.
 func (b *backfillView) job() string {
 	if b.Job == "" {
 		return b.JobID
@@ -74,7 +75,7 @@ other and take turns with scheduled runs.`,
 		}
 
 		body := map[string]any{"from": first, "parallel": parallel, "missing": missing}
-		if to != "" { // The default end is the cluster's time, since this machine's clock may be ahead.
+		if to != "" { // default: the cluster's time, because this clock may be ahead
 			last, err := parseTime(to, c.zone(), now)
 			if err != nil {
 				return usageError("--to %w", err)
@@ -145,7 +146,8 @@ func (b *backfillView) progress() string {
 	return words
 }
 
-// health returns the health in words, or the state if a node of an earlier version sends no health.
+// health returns the health in words. A node of an earlier version sends no health; then it returns
+// the state.
 func (b *backfillView) health() string {
 	if b.Health == "" || b.Health == view.BackfillUnknown {
 		return b.State

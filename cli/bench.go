@@ -122,7 +122,7 @@ func benchAPI(ctx context.Context, n *node.Node, l net.Listener) (token string, 
 		Version: readVersion().Version,
 		Listen:  l.Addr().String(), Rate: -1, Log: slog.New(slog.DiscardHandler),
 	})
-	go func() { _ = server.Serve(ctx, l) }() // ends with ctx; if it ends before, requests fail and show that
+	go func() { _ = server.Serve(ctx, l) }() // ends with ctx; if it ends earlier, failing requests show that
 	return token, nil
 }
 
@@ -139,8 +139,8 @@ func scenarioList() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// benchVerdict returns an error if a record is missing or duplicated. That is a bug, not a question
-// of speed.
+// benchVerdict returns an error if a record is missing or duplicated. Such a record is a bug,
+// however fast the cluster is.
 func benchVerdict(r *bench.Report) error {
 	for i := range r.Results {
 		if a := r.Results[i].Account; !a.OK() {

@@ -296,7 +296,8 @@ func readDocuments(data []byte) ([]map[string]any, error) {
 	}
 }
 
-// asWritten keeps the text of dates. YAML would parse them as times, but here they are days.
+// asWritten keeps the text of dates. YAML would parse a date as a time, but in this file it is a
+// day.
 func asWritten(n *yaml.Node, depth int) {
 	if n.Tag == "!!timestamp" {
 		n.Tag = "!!str"

@@ -141,8 +141,8 @@ func (r *remote) noteFolder(f *view.Folder, now time.Time) {
 	}
 }
 
-// offset formats the difference between MySQL's clock and the node's. A difference needs no action,
-// because MySQL's clock counts.
+// offset formats the difference between MySQL's clock and the node's clock. Nobody has to correct
+// the difference, because only MySQL's clock counts.
 func offset(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
 	switch {

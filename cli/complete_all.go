@@ -42,7 +42,7 @@ func completeAll(c *console, cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, f) // fails only if the flag already has completion
+	_ = cmd.RegisterFlagCompletionFunc(flag, f) // it fails only if the flag already has completion
 }
 
 // takesFiles reports whether the arguments of a command are files.
@@ -50,7 +50,8 @@ func takesFiles(cmd *cobra.Command) bool {
 	return strings.Contains(cmd.Use, "FILE")
 }
 
-// argumentsOf returns the completion of a command's arguments, by their name in the usage line.
+// argumentsOf returns the completion of a command's arguments. The word in the usage line selects
+// it.
 func argumentsOf(c *console, cmd *cobra.Command) cobra.CompletionFunc {
 	_, argument, _ := strings.Cut(cmd.Use, " ")
 	switch strings.TrimRight(strings.Fields(argument + " -")[0], "…") {

@@ -40,13 +40,13 @@ func (c *console) complain(err error) {
 	}
 }
 
-// queueLog puts queues in front of standard output and standard error. It is for a process that
-// must never wait for the reader of its log. Such a process flushes the queues before it exits.
+// queueLog puts queues before standard output and standard error. A process calls it if it must
+// never wait for the reader of its log. Such a process flushes the queues before it exits.
 func (c *console) queueLog() {
 	c.out, c.err = logqueue.New(c.out, logqueue.Room), logqueue.New(c.err, logqueue.Room)
 }
 
-// flushLimit bounds how long a process that exits waits for a slow reader of its log.
+// flushLimit limits how long an exiting process waits for a slow reader of its log.
 const flushLimit = time.Second
 
 // flush writes the queued output.
@@ -104,7 +104,8 @@ const (
 	cyan   colour = "36"
 )
 
-// painter returns a function that colours a text, or leaves it unchanged if on is false.
+// painter returns a function that colours a text. If on is false, the function returns the text
+// unchanged.
 func painter(on bool) func(colour, string) string {
 	return func(c colour, s string) string {
 		if !on || c == "" || s == "" {
@@ -125,7 +126,8 @@ func (c *console) confirm(format string, args ...any) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// program returns the name of this binary as it was called, so that hints can be copied.
+// program returns the name by which this program was called, so that hints can be copied to a
+// shell.
 func program() string {
 	if name := os.Args[0]; strings.HasSuffix(filepath.Base(name), "go-crontab") {
 		return name

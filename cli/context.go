@@ -19,8 +19,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// contexts are named clusters. They are in a file in the user's settings folder that only the user
-// can read. Tokens are in separate files.
+// contexts are named clusters. They are stored in a file in the user's settings folder that only
+// the user can read. Tokens are stored in separate files.
 type contexts struct {
 	Current  string                    `yaml:"current,omitempty"`
 	Contexts map[string]clusterContext `yaml:"contexts,omitempty"`
@@ -28,8 +28,8 @@ type contexts struct {
 	file string
 }
 
-// clusterContext is the address of a cluster, with commas between several nodes. It names the files
-// with the token and with the certificates of the authorities.
+// clusterContext is the address of a cluster: one or several nodes with commas between them. It
+// also names two files: one with the token, and one with the certificates of trusted authorities.
 type clusterContext struct {
 	Server    string `yaml:"server"`
 	TokenFile string `yaml:"token_file,omitempty"`
@@ -100,9 +100,10 @@ func (c *contexts) find(name string) (clusterContext, error) {
 }
 
 // fromContext sets the server and the token from a context, unless they are given in another way. A
-// flag wins over a variable, --context wins over GOCRONTAB_SERVER and GOCRONTAB_TOKEN, and both win
-// over GOCRONTAB_CONTEXT and the current context. The token of a context is sent only to the server
-// of the context. With --context, a variable sets no token: it may belong to another cluster.
+// flag wins over a variable. --context wins over GOCRONTAB_SERVER and GOCRONTAB_TOKEN. These
+// variables win over GOCRONTAB_CONTEXT and the current context. The token of a context is sent only
+// to the server of that context. With --context, a variable sets no token: it may belong to another
+// cluster.
 func fromContext(flags *pflag.FlagSet) error {
 	asked := flags.Lookup("context")
 	if asked == nil {
@@ -249,7 +250,7 @@ you can read them.`,
 				return err
 			}
 
-			// An existing context keeps what is not given.
+			// An existing context keeps the settings that are not given.
 			ctx := all.Contexts[name]
 			if cmd.Flags().Changed("ca-cert") {
 				ctx.CACert = ""
@@ -331,7 +332,7 @@ you can read them.`,
 	return cmd
 }
 
-// keptToken returns the file for a token that was given on standard input.
+// keptToken returns the file that stores a token given on standard input.
 func keptToken(all *contexts, name string) string {
 	return filepath.Join(filepath.Dir(all.file), "tokens", name)
 }
@@ -342,7 +343,7 @@ func keepToken(all *contexts, name string, in io.Reader) (string, error) {
 	if err != nil || token == "" {
 		return "", usageError("--token-stdin: standard input is empty; want a token")
 	}
-	if !auth.LooksLikeToken(token) { // The error does not repeat the text, since it may contain a token.
+	if !auth.LooksLikeToken(token) { // The error does not repeat the text, which may contain a token.
 		return "", usageError("--token-stdin: standard input is not a token; "+
 			"want only the token, as %s token create prints it", program())
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// dev keeps its admin's token in its data folder, in a file that only the user can read. A
-// well-known folder has a link to it for the address of each node, so that commands find the token
-// by themselves. They send it to no other server: another address has no link, and a link without a
+// dev keeps its admin's token in its data folder, in a file that only the user can read. For the
+// address of each node, a well-known folder has a link to this file. So commands find the token by
+// themselves. They send it to no other server: another address has no link, and a link without a
 // living node is ignored.
 
 // linkFolder is the folder with the links.
@@ -20,8 +20,8 @@ func linkFolder() (string, error) {
 	return appDir("XDG_DATA_HOME", ".local/share", "", "servers")
 }
 
-// linkOf returns the link for a server, or "" if its address is not a loopback address: dev's nodes
-// listen only on loopback addresses.
+// linkOf returns the link for a server. If the address is not a loopback address, it returns "":
+// dev's nodes listen only on loopback addresses.
 func linkOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" || u.Port() == "" {
@@ -47,8 +47,8 @@ func linkOf(server string) string {
 // nodesLock is a file next to dev's token. It is locked while any of dev's nodes lives.
 const nodesLock = "nodes.lock"
 
-// knownToken returns the token for a server of dev, or "". If dev was killed, its links remain, and
-// other programs may use its ports. So a link counts only while the file is locked.
+// knownToken returns the token for a server of dev, or "". If dev is killed, its links remain, and
+// other programs may use its ports. So a link counts only while dev's nodes hold the lock.
 func knownToken(server string) string {
 	file, err := os.Readlink(linkOf(server))
 	if err != nil || !isLocked(filepath.Join(filepath.Dir(file), nodesLock)) {
@@ -61,7 +61,7 @@ func knownToken(server string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// linkToken lets commands find a token for a server.
+// linkToken makes a link by which commands find the token for a server.
 func linkToken(server, file string) error {
 	link := linkOf(server)
 	if link == "" {
@@ -101,7 +101,7 @@ func unlinkTokens(file string) {
 	}
 }
 
-// writeSecret writes a file that only its owner can read, atomically.
+// writeSecret writes a file in one atomic step. Only the owner can read the file.
 func writeSecret(file, secret string) error {
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxOutlook is the API's limit for due times.
+// maxOutlook is the largest number of due times that the API returns.
 const maxOutlook = 1000
 
 func previewOf(spec *job.Spec, from time.Time, n int) (*view.Preview, error) {
@@ -61,7 +61,7 @@ func (f *cronFlags) flags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("timezone", completeZones)
 }
 
-// read parses the schedule, and the time after which due times are listed.
+// read parses the schedule, and the time from which on due times are listed.
 func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, from time.Time, err error) {
 	spec = &job.Spec{Schedule: strings.Join(args, " "), Timezone: f.zone}
 	if zone, err = job.LoadZone(f.zone); err != nil {
@@ -89,7 +89,8 @@ func (f *cronFlags) read(args []string) (spec *job.Spec, zone *time.Location, fr
 	return spec, zone, from, nil
 }
 
-// expression accepts an expression as a single argument, or as several if the quotes are missing.
+// expression accepts an expression as a single argument. If the quotes are missing, it accepts
+// several arguments.
 func expression(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return wants(1, 1, exprArgument)(cmd, args)

@@ -32,7 +32,7 @@ type dev struct {
 	token   string // of the admin
 	lines   *lines
 	db      *privatedb.DB
-	lock    *os.File // inherited by every node, so it is held as long as any node lives
+	lock    *os.File // every node inherits it, so it is locked as long as any node lives
 	members []*member
 	ports   sync.Mutex // held while a node chooses its port
 }
@@ -164,8 +164,7 @@ func (d *dev) run(stop *stopping) (err error) {
 }
 
 // awaitEarlier takes the lock of the nodes. If an earlier dev was killed, its nodes may still be
-// draining. Now that the database is back, they can finish cleanly. Afterwards their ports are
-// free.
+// draining. The database is back now, so they can finish cleanly. Afterwards their ports are free.
 func (d *dev) awaitEarlier(ctx context.Context) error {
 	f, err := os.OpenFile(filepath.Join(d.data, nodesLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

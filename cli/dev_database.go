@@ -60,8 +60,8 @@ func (d *dev) openDatabase(ctx context.Context) (dsn string, err error) {
 	return dsn, d.takeToken(ctx, db)
 }
 
-// product returns a name such as "MariaDB 10.11.6" or "MySQL 8.4.0", from the server's version
-// output.
+// product returns the name and version of a server, such as "MariaDB 10.11.6" or "MySQL 8.4.0". It
+// reads them from the output of --version.
 func product(s privatedb.Server) string {
 	name := "MySQL"
 	if s.MariaDB {

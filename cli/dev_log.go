@@ -14,14 +14,14 @@ import (
 	"go-crontab/internal/logqueue"
 )
 
-// lines merges the output of several writers to a terminal, line by line, each prefixed by a name.
-// Writers never wait for the terminal, so the pipes of the nodes are always read.
+// lines merges the output of several writers to a terminal, line by line. Each line begins with a
+// name. Writers never wait for the terminal, so the nodes can always write to their pipes.
 type lines struct {
 	w        io.Writer
 	coloured bool
 }
 
-// newLines writes to w. It calls broken once when w fails.
+// newLines returns lines that writes to w. When a write to w fails, it calls broken once.
 func newLines(w io.Writer, broken func(error)) *lines {
 	l := &lines{w: w, coloured: colourful(w)}
 	if queue, ok := w.(*logqueue.Writer); ok {

@@ -38,7 +38,7 @@ var memberColours = []colour{cyan, yellow, purple, green, blue}
 const (
 	firstPause = time.Second
 	mostPause  = 30 * time.Second
-	stable     = 10 * time.Second // a node that lived this long restarts without a pause
+	stable     = 10 * time.Second // a node that lived this long is restarted without a pause
 )
 
 // run keeps the node running until a stop is requested and the process has ended.
@@ -70,7 +70,7 @@ func (m *member) run(stop *stopping) {
 	}
 }
 
-// reportEnd reports how the node ended and what follows.
+// reportEnd reports how the node ended, and when it restarts.
 func (m *member) reportEnd(ended error, pause time.Duration) {
 	how := "ended"
 	if ended != nil {
@@ -88,7 +88,7 @@ func (m *member) reportEnd(ended error, pause time.Duration) {
 	m.say("%s (pid %d) %s; %s", m.name, m.lastPID(), how, next)
 }
 
-// takeover estimates the time until all peers have noticed a dead node.
+// takeover estimates how long it takes until all peers have noticed a dead node.
 func (d *dev) takeover() time.Duration {
 	if node.HasGuard {
 		return 2 * time.Second
@@ -145,12 +145,13 @@ func (m *member) live(stop *stopping, life int) error {
 	return cmd.Wait()
 }
 
-// hardGrace is the time for a node to kill its commands before it is killed itself.
+// hardGrace is how long a node may take to kill its commands. After that, the node itself is
+// killed.
 const hardGrace = 10 * time.Second
 
-// start starts the process. Secrets go into its environment, which only its owner can read. The
-// process leads its own group, so the terminal's Ctrl-C reaches only dev, which forwards it. Its
-// standard input is a pipe that ends with dev.
+// start starts the process of a node. Secrets go into its environment, which only its owner can
+// read. The process leads its own process group. So Ctrl-C at the terminal reaches only dev, and
+// dev forwards it. The standard input of the process is a pipe that ends with dev.
 func (m *member) start() (*exec.Cmd, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -201,8 +202,8 @@ func (m *member) start() (*exec.Cmd, func(), error) {
 	}, nil
 }
 
-// devHTTPAllow lets HTTP jobs call servers on this machine. People who try dev have a server there,
-// and job commands can reach it anyway.
+// devHTTPAllow lets HTTP jobs call servers on this machine. People who try dev have servers on
+// their machine, and the jobs' commands can reach those servers anyway.
 func devHTTPAllow() string {
 	allow := "127.0.0.0/8,::1"
 	if more := os.Getenv(envName("http-allow")); more != "" {
@@ -211,7 +212,7 @@ func devHTTPAllow() string {
 	return allow
 }
 
-// choosePort keeps the port of the node if it is free, or takes the next free one.
+// choosePort keeps the port of the node if it is free. Otherwise it takes the next free port.
 func (m *member) choosePort() error {
 	m.ports.Lock()
 	defer m.ports.Unlock()

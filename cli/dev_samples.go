@@ -57,7 +57,7 @@ func (d *dev) addSamples(ctx context.Context) (int, error) {
 	for _, j := range jobs {
 		j.App = "default"
 		j.Labels = map[string]string{"sample": "true"}
-		// If we die in this loop, the next start continues: existing jobs are not an error.
+		// If we die in this loop, the next start continues. A job that already exists is no error.
 		if _, err := r.call(ctx, http.MethodPost, "/api/v1/jobs", nil, j); err != nil &&
 			!isStatus(err, http.StatusConflict) {
 			return 0, fmt.Errorf("add sample job %s: %w", j.Name, err)

@@ -17,14 +17,14 @@ import (
 	"go-crontab/sql"
 )
 
-// devTokenName is the actor in the audit for dev's token.
+// devTokenName is the name that audit lines give to dev's token.
 const devTokenName = "dev"
 
 // tokenFile holds the token of dev's admin.
 func (d *dev) tokenFile() string { return filepath.Join(d.data, "token") }
 
-// takeToken reads the token of an earlier start, or creates one. If we die between the row and the
-// file, the token is lost, and the next start replaces it.
+// takeToken reads the token of an earlier start, or creates one. If we die after the token's row is
+// committed and before its file is written, the token is lost. The next start replaces it.
 func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 	issuer := auth.Issuer{DB: db}
 	b, err := os.ReadFile(d.tokenFile())
@@ -46,7 +46,7 @@ func (d *dev) takeToken(ctx context.Context, db *sql.DB) error {
 	return writeSecret(d.tokenFile(), d.token)
 }
 
-// link lets commands find the token for this node.
+// link makes the link by which commands find the token for this node.
 func (m *member) link() {
 	if err := linkToken(m.url(), m.tokenFile()); err != nil {
 		m.say("commands cannot find the token (%v): export GOCRONTAB_TOKEN_FILE=%s", err,
@@ -54,8 +54,8 @@ func (m *member) link() {
 	}
 }
 
-// unlink removes the link. The port is free now, and another program that uses it must not receive
-// the token.
+// unlink removes the link. The port is free now. Another program that uses the port must not
+// receive the token.
 func (m *member) unlink() { unlinkToken(m.url(), m.tokenFile()) }
 
 // secretKeyFile holds the key of dev's secrets.

@@ -103,7 +103,7 @@ func (r *remote) diagnose(cmd *cobra.Command, dsn string, direct bool) (v view.D
 
 	raw, err = json.Marshal(struct {
 		view.Doctor
-		Node string `json:"node,omitempty"` // empty: this process has looked, not a node
+		Node string `json:"node,omitempty"` // empty: this process made the checks, not a node
 	}{Doctor: v})
 	return v, raw, err
 }

@@ -18,7 +18,7 @@ import (
 // eventView is an event of the cluster.
 type eventView struct{ view.Event }
 
-// countsOf describes the started and ended runs of a job, or of several jobs.
+// countsOf describes the counts of started and ended runs.
 func countsOf(c *view.RunCounts) string {
 	var parts []string
 	for _, k := range []struct {

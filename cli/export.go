@@ -107,7 +107,7 @@ func nameIn(object json.RawMessage) (n named) {
 	return n
 }
 
-// export reads jobs with the objects that they name; all adds the pauses. left lists objects that
+// export reads jobs and the objects that they name. all adds the pauses. left lists objects that
 // could not be exported.
 func (r *remote) export(
 	ctx context.Context, app, label string, all bool,
@@ -169,7 +169,7 @@ func (r *remote) export(
 	return o, append(left, more...), err
 }
 
-// inOrder sorts jobs by name, and parses each only once.
+// inOrder sorts jobs by name. It parses each job only once.
 func inOrder(jobs []json.RawMessage) []json.RawMessage {
 	type keyed struct {
 		key string
@@ -189,7 +189,7 @@ func inOrder(jobs []json.RawMessage) []json.RawMessage {
 	return jobs
 }
 
-// namedBy lists the groups and calendars that jobs name, or all that exist.
+// namedBy lists the groups and calendars that jobs name. With all, it lists all that exist.
 func (r *remote) namedBy(
 	ctx context.Context, jobs []json.RawMessage, all bool,
 ) (groups, calendars []string, err error) {
@@ -261,7 +261,7 @@ func (r *remote) exportCalendars(ctx context.Context, names []string, o *manifes
 	return left, nil
 }
 
-// without removes fields from an object, and keeps the order of the others.
+// without removes fields from an object. The other fields keep their order.
 func without(object json.RawMessage, names ...string) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {

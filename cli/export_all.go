@@ -15,7 +15,7 @@ const everything = 1 << 30
 // notes are comments of an export: commands for objects that a file cannot hold.
 type notes struct{ lines []string }
 
-// add adds a command. It omits flags with an empty value.
+// add adds a command. Flags with an empty value are left out.
 func (n *notes) add(command string, flags ...string) {
 	for i := 0; i+1 < len(flags); i += 2 {
 		if flags[i+1] != "" {
@@ -61,7 +61,7 @@ func (r *remote) exportSecrets(ctx context.Context) error {
 	return nil
 }
 
-// exportRest prints, as comments, the remaining state that a file cannot hold.
+// exportRest prints, as comments, all other state that a file cannot hold.
 func (r *remote) exportRest(ctx context.Context) error {
 	var n notes
 	for _, add := range []func(context.Context, *notes) error{

@@ -11,8 +11,8 @@ import (
 	"go-crontab/job"
 )
 
-// exportRetention adds retention rules in the file format: the rule of an app. If app is "", it
-// adds the rules of the cluster and of all apps.
+// exportRetention adds retention rules in the file format. It adds the rule of an app, or if app is
+// "", the rules of the cluster and of all apps.
 func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app string) error {
 	rules, _, err := get[view.Retentions](ctx, r, "/api/v1/retention", nil)
 	if err != nil {
@@ -21,7 +21,8 @@ func (r *remote) exportRetention(ctx context.Context, o *manifest.Objects, app s
 
 	ofCluster := func(rule view.Retention) bool { return rule.App == "" }
 	if app == "" && !slices.ContainsFunc(rules.Items, ofCluster) {
-		// Without a rule, a new cluster has its default. An empty rule keeps everything.
+		// If the file had no rule, a new cluster would use its default. An empty rule keeps
+		// everything.
 		rules.Items = append(rules.Items, view.Retention{})
 	}
 

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagProblem rewrites an error of pflag for people: it suggests a flag for an unknown one, and says
-// which values a flag takes. It returns other errors unchanged.
+// flagProblem rewrites an error of pflag for people. For an unknown flag it suggests a known one.
+// For a wrong value it lists the values that the flag takes. Other errors stay unchanged.
 func flagProblem(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -87,8 +87,8 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseEnd reads an end: a time, or a duration from now. It leaves a duration to the server, whose
-// clock counts.
+// parseEnd reads an end: a time, or a duration from now. A duration is sent as it is, because the
+// server's clock counts.
 func parseEnd(flag, s string, now time.Time) (string, error) {
 	d, err := job.ParseDuration(strings.TrimPrefix(s, "+"))
 	switch {

@@ -59,7 +59,7 @@ func groupList(c *console) *cobra.Command {
 	return cmd
 }
 
-// slotsUsed is how many slots of a group are in use, such as 2/3.
+// slotsUsed describes how many slots of a group are in use, such as 2/3.
 func slotsUsed(g *view.Group) string {
 	if g.Slots == 0 {
 		return fmt.Sprint(g.Executing)
@@ -67,7 +67,7 @@ func slotsUsed(g *view.Group) string {
 	return fmt.Sprintf("%d/%d", g.Executing, g.Slots)
 }
 
-// rateUsed is how many starts of the rate of a group are used up, such as 7 of 10/1m.
+// rateUsed describes how many starts of a group's rate are used up, such as 7 of 10/1m.
 func rateUsed(g *view.Group) string {
 	if g.Rate == "" || g.Starts == nil {
 		return ""
@@ -121,7 +121,7 @@ the highest priority goes first, then the earliest due time.`,
 	return cmd
 }
 
-// groupWanted applies the given flags to a group, and keeps the rest.
+// groupWanted returns the group with the given flags applied. All other settings stay.
 func groupWanted(cmd *cobra.Command, was *view.Group, slots, rate string) (map[string]any, error) {
 	want := map[string]any{}
 	if was.Slots != 0 {

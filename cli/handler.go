@@ -74,7 +74,7 @@ func (h *handlerView) state() string {
 	return "ready"
 }
 
-// why returns the reason, the author and the age of a disabled state.
+// why says why, by whom and how long ago the handler was disabled.
 func (h *handlerView) why(now time.Time) string {
 	n := nodeView{view.Node{Cordoned: h.Disabled, Reason: h.Reason, By: h.By, Since: h.Since}}
 	return n.why(now)

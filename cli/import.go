@@ -253,7 +253,7 @@ func (f *importFlags) common() (o crontab.Options, err error) {
 	return o, nil
 }
 
-// withFlag adds the flag that selects the kind of crontab to a note.
+// withFlag adds to a note the flag that selects the kind of crontab.
 func withFlag(note problem.Text) problem.Text {
 	switch note.Code {
 	case problem.CrontabSystem.Code():
@@ -298,9 +298,9 @@ func skipped(given, files []string) (map[string][]int, error) {
 	return out, nil
 }
 
-// checkSkipped returns an error if a skipped line has no job, for example because it is a comment
-// or beyond the end. The number is then probably wrong, and the line that was meant would be
-// imported.
+// checkSkipped returns an error if a skipped line has no job, for example because the line is a
+// comment or does not exist. The number is then probably wrong, and the line that the user meant
+// would be imported.
 func checkSkipped(skip []int, file string, out *crontab.File) error {
 	lines := slices.Clone(out.Skipped)
 	for _, e := range out.Entries {
@@ -337,8 +337,8 @@ func someOf(numbers []int) string {
 	return text
 }
 
-// crontabFiles returns the files to read. In a folder, it takes only the file names that cron
-// accepts; left lists the others.
+// crontabFiles returns the files to read. In a folder it takes only files whose names cron accepts.
+// left lists the other files of the folder.
 func crontabFiles(args []string) (files, left []string, err error) {
 	seen := map[string]bool{}
 	add := func(file string) {
@@ -405,7 +405,7 @@ func readCrontab(c *console, file string) ([]byte, error) {
 }
 
 // isSystem reports whether a path leads to a system crontab, which has a column for users. The path
-// may be below the mounted or unpacked root of another machine.
+// may lie below the root of another machine that is mounted or unpacked here.
 func isSystem(file string) bool {
 	full, err := filepath.Abs(file)
 	return err == nil && (strings.HasSuffix(full, "/etc/crontab") || isInCronD(full))
@@ -417,7 +417,7 @@ func isInCronD(file string) bool {
 	return err == nil && strings.HasSuffix(filepath.Dir(full), "/etc/cron.d")
 }
 
-// ownerOf returns the user of a personal crontab, from its path, or "".
+// ownerOf returns the user of a personal crontab, or "". The path of the crontab names the user.
 func ownerOf(file string) string {
 	full, err := filepath.Abs(file)
 	spools := []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}
@@ -427,9 +427,10 @@ func ownerOf(file string) string {
 	return filepath.Base(full)
 }
 
-// crontabLabel is the label by which a later import recognises the jobs of a crontab: the machine
-// and the full path, or only the file name if the path is too long. before is the label of older
-// versions. It lacks the machine, so jobs of another machine may have the same label.
+// crontabLabel is the label by which a later import recognises the jobs of a crontab. now contains
+// the machine and the full path, or only the file name if the path is too long. before is the label
+// of older versions. It does not contain the machine, so jobs of another machine may have the same
+// label.
 type crontabLabel struct{ now, before string }
 
 func labelOf(file string) crontabLabel {
@@ -454,7 +455,7 @@ func labelOf(file string) crontabLabel {
 	return crontabLabel{now, full}
 }
 
-// isMine reports whether an existing job was imported from the crontab of a line.
+// isMine reports whether an existing job was imported from the same crontab as a line.
 func (l *imported) isMine(o *view.AppliedJob) bool {
 	if l.Job.Labels == nil {
 		return false
@@ -474,7 +475,7 @@ func (l *imported) isMine(o *view.AppliedJob) bool {
 	return true
 }
 
-// localZone returns this machine's time zone, and the source of that information.
+// localZone returns this machine's time zone, and where it found the zone.
 func localZone() (zone, why string) {
 	zone, why = machineZone()
 	if plain := strings.TrimPrefix(zone, "Etc/"); plain == "UTC" || plain == "UCT" || plain == "Universal" ||
@@ -509,7 +510,7 @@ func machineZone() (zone, why string) {
 	return "UTC", "because this machine has no time zone setting"
 }
 
-// importLines creates or updates the jobs, all or none.
+// importLines creates or updates the jobs of all lines, or of none.
 func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []imported, report *importReport) error {
 	if len(report.Refused) == 0 {
 		if err := r.keepNames(cmd.Context(), f.app, lines, report); err != nil {
@@ -553,7 +554,7 @@ func (r *remote) importLines(cmd *cobra.Command, f *importFlags, lines []importe
 		return &exitError{code: exitRefused, err: errors.New("nothing to import: the crontab has no lines with jobs")}
 	}
 
-	// Compare with the existing jobs in a dry run.
+	// Compare the lines with the existing jobs in a dry run.
 	would, _, err := r.apply(cmd.Context(), set, map[string]any{"dry_run": true})
 	switch {
 	case err != nil && f.dryRun && errors.Is(err, connectionRefused):
@@ -606,14 +607,15 @@ func refusedLines(report *importReport) error {
 	}
 
 	err := error(&exitError{code: exitRefused, err: errors.New(text)})
-	if len(skip) == len(report.Skipped)+len(report.Refused) { // skipping lines does not fix a problem with a whole file
+	if len(skip) == len(report.Skipped)+len(report.Refused) { // otherwise a whole file is wrong
 		return withHint(err, "to import the rest:  --skip %s", quote(strings.Join(skip, ",")))
 	}
 
 	return err
 }
 
-// conflicts returns an error if the import would replace jobs that do not come from these crontabs.
+// conflicts returns an error if the import would replace jobs that were not imported from these
+// crontabs.
 func (f *importFlags) conflicts(lines []imported, would view.Apply) error {
 	if f.replace {
 		return nil
@@ -638,7 +640,7 @@ func (f *importFlags) conflicts(lines []imported, would view.Apply) error {
 	}
 }
 
-// applyAt applies the lines, provided that the jobs still have the versions of the dry run.
+// applyAt applies the lines if the jobs still have the versions that the dry run saw.
 func (r *remote) applyAt(
 	cmd *cobra.Command, lines []imported, would view.Apply,
 ) (view.Apply, json.RawMessage, error) {

@@ -13,9 +13,9 @@ import (
 	"go-crontab/job/problem"
 )
 
-// keepNames reuses the names from an earlier import. A new name depends on the command and on the
-// lines above it. If such a line is gone, later lines would get other names and duplicate their
-// jobs. keepNames also notes jobs whose line is gone.
+// keepNames reuses the names of an earlier import. A new name depends on the command and on the
+// lines above. If one of those lines is removed, later lines would get other names, and their jobs
+// would be created twice. keepNames also notes jobs whose line is gone.
 func (r *remote) keepNames(ctx context.Context, app string, lines []imported, report *importReport) error {
 	known := map[string][]string{} // names by schedule and command
 	alike := map[string][]string{} // names by command alone
@@ -42,8 +42,8 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 				known[does] = append(known[does], j.Name)
 				does = lineOf(label.now, "", "", "", j.Command, j.Stdin)
 				alike[does] = append(alike[does], j.Name)
-				// A job without a machine in its label may come from another machine, unless a line
-				// matches it.
+				// A job without a machine in its label may come from another machine. It counts as
+				// ours only if a line matches it.
 				if given == label.now {
 					all[j.Name] = label.now
 				}
@@ -98,12 +98,12 @@ func (r *remote) keepNames(ctx context.Context, app string, lines []imported, re
 	return nil
 }
 
-// lineOf returns a key for the identity of a line.
+// lineOf returns a key that identifies a line.
 func lineOf(label, schedule, zone, user, command, stdin string) string {
 	return fmt.Sprintf("%q", []string{label, schedule, orElse(zone, "UTC"), user, command, stdin})
 }
 
-// free returns the name of a line, or a variant that no other line has.
+// free returns the name of a line. If another line has that name, it returns a variant of it.
 func free(e *crontab.Entry, taken map[string]bool) string {
 	name := e.Job.Name
 	h := fnv.New32a()

@@ -15,18 +15,18 @@ import (
 	"go-crontab/internal/guard"
 )
 
-// initGrace bounds the wait for the node's guard after the node has ended. The guard kills the
-// node's commands and informs the other nodes.
+// initGrace limits how long we wait for the node's guard after the node has ended. The guard kills
+// the node's commands and informs the other nodes.
 const initGrace = 5 * time.Second
 
 // beInit runs args in a child process if this is process 1, as in a container without an init. It
 // returns the child's exit code.
 //
-// When process 1 ends, the kernel kills all others immediately. If the node were process 1 and were
-// killed, its guard could not clean up, and the other nodes would wait for the end of its lease.
-// Process 1 also reaps orphaned processes.
+// When process 1 ends, the kernel kills all other processes immediately. If the node were process 1
+// and were killed, its guard could not clean up. The other nodes would then have to wait until the
+// node's lease expires. Process 1 also reaps orphaned processes.
 //
-// The child is not process 1, so there is no recursion.
+// The child is not process 1, so it does not start another child.
 func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bool) {
 	if os.Getpid() != 1 {
 		return 0, false
@@ -48,7 +48,7 @@ func beInit(args []string, in io.Reader, out, errs io.Writer) (code int, done bo
 	cmd := exec.Command(self, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
 
-	// The child has its own process group. Otherwise it would receive Ctrl-C twice: from the
+	// The child gets its own process group. Otherwise it would receive Ctrl-C twice: from the
 	// terminal and from us.
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

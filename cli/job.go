@@ -59,7 +59,7 @@ func findJob(ctx context.Context, r *remote, arg string) (j jobView, raw json.Ra
 	return j, raw, err
 }
 
-// noJob returns the error for a job, or a run, that does not exist. It suggests a similar job.
+// noJob returns the error that a job or a run does not exist. It suggests a similar job.
 func (r *remote) noJob(ctx context.Context, what, arg, command string) error {
 	err := notFound(what, arg)
 	if near := r.nearestJob(ctx, arg); near != "" {
@@ -104,7 +104,7 @@ func (r *remote) nearestJob(ctx context.Context, arg string) string {
 	return app + "/" + near
 }
 
-// jobChange builds the commands pause and resume; body returns the request body.
+// jobChange builds the commands pause and resume. body returns the request body.
 func jobChange(c *console, verb, done, short string, body func() (any, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " JOB…", Short: short, Args: wants(1, -1, jobArgument),

@@ -15,8 +15,8 @@ import (
 )
 
 // jobFlags are the flags of `job add` that are fields of a job, with their places in the request
-// body. Missing fields get the server's defaults. Only the server validates, so the command line
-// has no rules of its own.
+// body. Missing fields get the server's defaults. Only the server validates values, so the command
+// line has no rules of its own.
 var jobFlags = map[string]string{
 	"app": "app", "description": "description", "owner": "owner",
 	"every": "every", "delay": "delay", "manual": "manual", "timezone": "timezone", "max-fires": "max_fires", "jitter": "jitter",
@@ -36,8 +36,8 @@ var jobFlags = map[string]string{
 	"ping-url": "ping.url", "ping-fail-url": "ping.fail_url",
 }
 
-// bodyOf returns a request body with the given flags, each at its place. It includes zeros, so that
-// the server can refuse them.
+// bodyOf returns a request body with the given flags, each at its place. Zeros are included, so
+// that the server can refuse them.
 func bodyOf(flags *pflag.FlagSet, places map[string]string) map[string]any {
 	body := map[string]any{}
 	for name, place := range places {
@@ -73,7 +73,7 @@ func bodyOf(flags *pflag.FlagSet, places map[string]string) map[string]any {
 	return body
 }
 
-// addFlags are the flags of `job add` that need conversion.
+// addFlags are the flags of `job add` whose values need conversion.
 type addFlags struct {
 	job       map[string]any // the request body
 	http      httpFlags
@@ -115,7 +115,7 @@ its arguments, as your shell has split them; nothing in them is expanded when th
 		if err := f.complete(cmd.Flags(), c.now()); err != nil {
 			return err
 		}
-		if f.now { // by the cluster's clock, since this machine's may be ahead
+		if f.now { // by the cluster's clock: this machine's clock may be ahead
 			cluster, _, err := get[view.Cluster](cmd.Context(), r, "/api/v1/cluster", nil)
 			if err != nil {
 				return err

@@ -34,8 +34,8 @@ func (f *jobFilter) query() url.Values {
 		"label", f.label, "name", f.name)
 }
 
-// bulk is a command that changes several jobs: the jobs in its arguments, or the jobs that a filter
-// matches.
+// bulk is a command that changes several jobs: the jobs that its arguments name, or the jobs that a
+// filter selects.
 type bulk struct {
 	filter           jobFilter
 	ids              []string
@@ -44,7 +44,7 @@ type bulk struct {
 	done             string // past tense, such as "paused"
 }
 
-// flags adds the flags that select jobs. The command must already have its Args.
+// flags adds the flags that select jobs. The command's Args must be set before.
 func (b *bulk) flags(cmd *cobra.Command) {
 	b.filter.flags(cmd)
 	cmd.Flags().StringSliceVar(&b.ids, "id", nil, "jobs with these ids, such as 17,23, in one request; may be repeated")
@@ -96,7 +96,7 @@ func bulkName(j *view.BulkItem) string {
 	return j.App + "/" + j.Name
 }
 
-// add appends the response to a further request.
+// add adds the response to another request.
 func (v *bulkView) add(p *bulkView) {
 	v.Changed, v.Unchanged, v.Refused = v.Changed+p.Changed, v.Unchanged+p.Unchanged, v.Refused+p.Refused
 	v.Items, v.Next, v.Matched, v.AtLeast = append(v.Items, p.Items...), p.Next, p.Matched, p.AtLeast
@@ -144,7 +144,7 @@ func (b *bulk) selected(ctx context.Context, r *remote, body any) (bool, error) 
 	v := bulkView{view.Bulk{Items: []view.BulkItem{}}}
 	for {
 		p, _, err := once[bulkView](ctx, r, "/api/v1/bulk/"+b.action, query, body)
-		if err != nil && v.Changed > 0 { // repeating the command is safe: jobs already changed stay as they are
+		if err != nil && v.Changed > 0 { // the command can be repeated: jobs already changed stay as they are
 			err = fmt.Errorf("%w\n  %s before that: %s", err, counted(v.Changed, "job"), b.done)
 		}
 		if err == nil {
@@ -173,7 +173,7 @@ func (b *bulk) try(ctx context.Context, r *remote, query url.Values, body any) (
 	return v, err
 }
 
-// matching returns the number of selected jobs in words.
+// matching returns in words how many jobs are selected.
 func (v *bulkView) matching() string {
 	n := len(v.Items)
 	if v.Matched != nil {

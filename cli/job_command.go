@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commandFlags are the flags of `job add` that need conversion.
+// commandFlags are the flags of `job add` whose values need conversion.
 type commandFlags struct {
 	env, limits []string
 	stdinFile   string
@@ -75,8 +75,8 @@ func (f *commandFlags) complete(body map[string]any) error {
 	return nil
 }
 
-// numberOrText returns a number as a number. The server knows whether a limit takes a number or a
-// text.
+// numberOrText turns the text of a number into a number. The server knows whether a limit takes a
+// number or a text.
 func numberOrText(s string) any {
 	var n json.Number
 	if json.Unmarshal([]byte(s), &n) == nil && !strings.HasPrefix(s, `"`) {

@@ -71,11 +71,11 @@ type jobEditing struct {
 	lastRead string   // the text of the job as last read
 	others   []string // changes by others since then; nil: none
 	saved    bool     // the editor has written the file
-	paused   bool     // the text had a pause when opened; removing it resumes the job
+	paused   bool     // the opened text had a pause; if the user removes it, the job is resumed
 	same     bool     // the saved text equals the job
 }
 
-// remark begins our own lines at the top of the file.
+// remark begins each of our own lines at the top of the file.
 const remark = "#: "
 
 // run repeats editing until the server accepts the job, and returns the job. It returns nil if
@@ -140,7 +140,7 @@ func (e *jobEditing) run(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// keep adds a hint to an error: it names the file with the unsaved text.
+// keep adds a hint to an error. The hint names the file with the unsaved text.
 func (e *jobEditing) keep(err error) error {
 	hint := fmt.Sprintf("your text is in %s; to apply it:  %s apply -f %s", e.file, program(), quote(e.file))
 	if more := hintOf(err); more != "" {
@@ -166,8 +166,8 @@ func (e *jobEditing) text(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// edit opens a text in an editor, with the errors of the last attempt at the top. It returns the
-// typed text even if the editor fails.
+// edit opens a text in an editor, with the errors of the last attempt at the top. If the editor
+// fails, edit still returns the typed text.
 func (e *jobEditing) edit(ctx context.Context, body string, refused error) (string, error) {
 	head := e.head(refused)
 	if err := os.WriteFile(e.file, []byte(head+body), 0o600); err != nil {
@@ -201,7 +201,8 @@ func withoutRemarks(text string) string {
 	return text
 }
 
-// head returns our lines at the top of the file. Line numbers in its errors include these lines.
+// head returns our lines at the top of the file. The line numbers in its errors count these lines,
+// too.
 func (e *jobEditing) head(refused error) string {
 	lines := []string{
 		e.name + ", version " + fmt.Sprint(e.version),
@@ -279,8 +280,8 @@ func (e *jobEditing) open(ctx context.Context) error {
 		editor = someEditor
 	}
 
-	// Ctrl-C belongs to the editor: if we ended, typed text would be lost. We catch the signal
-	// instead of ignoring it, because the editor would inherit an ignored signal.
+	// Ctrl-C belongs to the editor: if we ended, the typed text would be lost. The signal is caught
+	// and not ignored, because the editor would inherit an ignored signal.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -306,7 +307,7 @@ func (e *jobEditing) save(ctx context.Context, body string) (json.RawMessage, er
 	}
 
 	// A removed field normally gets its default. But a text without a pause does not end the pause,
-	// so we resume explicitly.
+	// so the job is resumed explicitly.
 	resume := e.paused && !saysPaused(body)
 	var is named
 	if err := json.Unmarshal(object, &is); err == nil && is.App+"/"+is.Name != e.name {
@@ -363,7 +364,7 @@ func saysPaused(text string) bool {
 	return says
 }
 
-// rename replaces the definition under the id of the job, because the name changes.
+// rename replaces the definition by the job's id, because its name changes.
 func (e *jobEditing) rename(ctx context.Context, object json.RawMessage, set *manifest.Set) (json.RawMessage, error) {
 	_, raw, err := e.send(ctx, client.Request{
 		Method: http.MethodPut, Path: "/api/v1/jobs/" + e.id,
@@ -387,8 +388,8 @@ func isStale(err error) bool {
 		(p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
 }
 
-// readAgain reads the job's version and the changes of others. It reads the version first, so a
-// change between the two requests leads to another conflict and is not overwritten.
+// readAgain reads the job's version, and then the changes of others. If somebody changes the job
+// between the two reads, saving it leads to another conflict. No change is overwritten.
 func (e *jobEditing) readAgain(ctx context.Context) error {
 	j, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
 	if err != nil {

@@ -61,7 +61,7 @@ func jobNext(c *console) *cobra.Command {
 	return cmd
 }
 
-// noteOf says what is special about a due time.
+// noteOf returns a note on what is special about a due time.
 func noteOf(mark job.Mark, from *time.Time) cell {
 	note := string(mark)
 	if from != nil {
@@ -70,7 +70,8 @@ func noteOf(mark job.Mark, from *time.Time) cell {
 	return cell{note, yellow}
 }
 
-// dueTable lists due times by the viewer's clock, and by the job's if it differs.
+// dueTable lists due times by the viewer's clock. If the job's clock differs, it lists them by that
+// clock, too.
 func dueTable(due []view.DueTime, zone *time.Location, now time.Time) *table {
 	viewer := now.Location()
 	abroad := slices.ContainsFunc(due, func(d view.DueTime) bool { return !sameClock(zone, viewer, d.Due) })

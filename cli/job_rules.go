@@ -10,8 +10,8 @@ import (
 	"go-crontab/job"
 )
 
-// concerning adds settings from elsewhere that apply to a job: the retention of its records, and
-// alert rules. An older node may have neither; that is no error.
+// concerning adds settings that apply to a job but are not part of it: the retention of its
+// records, and alert rules. An older node may have neither. That is no error.
 func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	rules, _, err := get[view.Retentions](ctx, r, "/api/v1/retention", nil)
 	if missing := isStatus(err, http.StatusNotFound); err != nil && !missing {
@@ -33,7 +33,7 @@ func (r *remote) concerning(ctx context.Context, d *card, j *jobView) error {
 	return nil
 }
 
-// kept describes the retention of a job's records, with the rule that sets each limit.
+// kept describes how long a job's records are kept, and which rule sets each limit.
 func kept(own, ofApp, ofCluster job.Keep, app string) string {
 	var out []string
 	for _, only := range []func(job.Keep) job.Keep{

@@ -75,7 +75,7 @@ ended, and exit with 1 unless it succeeded. --wait-timeout ends the wait, not th
 	return cmd
 }
 
-// awaitRun waits for the end of a run until bounded ends, and prints its output and its outcome.
+// awaitRun waits until a run ends or bounded ends. It prints the output and the outcome of the run.
 func (r *remote) awaitRun(ctx, bounded context.Context, j *jobView, asked view.Requested, w *waitFlags) error {
 	run, raw, err := r.await(bounded, asked)
 	if err != nil {
@@ -98,8 +98,8 @@ func (r *remote) awaitRun(ctx, bounded context.Context, j *jobView, asked view.R
 	return nil
 }
 
-// await polls until the final run of a request has ended. It retries a node that cannot answer,
-// because the run continues regardless.
+// await polls until the final run of a request has ended. If the node cannot answer, await asks
+// again, because the run continues without it.
 func (r *remote) await(ctx context.Context, asked view.Requested) (run view.Run, raw json.RawMessage, err error) {
 	var p patience
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 2*time.Second) {
@@ -118,7 +118,7 @@ func (r *remote) await(ctx context.Context, asked view.Requested) (run view.Run,
 	}
 }
 
-// ended finds the final run of a request; raw is nil until it has ended.
+// ended finds the final run of a request. raw is nil while the run has not ended.
 func (r *remote) ended(ctx context.Context, asked view.Requested) (run view.Run, raw json.RawMessage, err error) {
 	q := url.Values{
 		"job_id": {asked.JobID}, "from": {asked.Due.Format(time.RFC3339Nano)},

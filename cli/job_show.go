@@ -40,7 +40,7 @@ the API returns it.`,
 	return cmd
 }
 
-// card shows an object as lines with a name and a value. Empty values are omitted.
+// card shows an object as lines with a name and a value. Empty values are left out.
 type card []struct {
 	name  string
 	value cell

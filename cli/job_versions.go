@@ -229,7 +229,7 @@ same time, nothing happens.`,
 	return cmd
 }
 
-// completeVersions completes the name of a job, and then up to most versions of that job.
+// completeVersions completes the name of a job, and then at most most of its versions.
 func completeVersions(c *console, most int) cobra.CompletionFunc {
 	jobs := completeJobs(c)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

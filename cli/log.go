@@ -16,7 +16,7 @@ import (
 // logging are the settings of a process's log.
 type logging struct {
 	level, format string
-	live          *api.LogLevel // level of the logger, can be changed at runtime
+	live          *api.LogLevel // level of the logger; it can be changed at runtime
 }
 
 func (l *logging) flags(flags *pflag.FlagSet) {

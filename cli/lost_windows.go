@@ -2,8 +2,8 @@ package cli
 
 import "golang.org/x/sys/windows"
 
-// The system's errors for a broken or refused connection. They differ from syscall.ECONNRESET and
-// the like.
+// The system's errors for a broken or refused connection. On Windows syscall.ECONNRESET and similar
+// constants have other values.
 const (
 	connectionReset   = windows.WSAECONNRESET
 	connectionAborted = windows.WSAECONNABORTED

@@ -45,7 +45,8 @@ each change. A token of role viewer changes nothing, even with --write.`,
 	return cmd
 }
 
-// unclosed leaves the process's standard output open when the session ends.
+// unclosed is an output whose Close does nothing. The process's standard output stays open when the
+// session ends.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
@@ -188,14 +189,14 @@ func (r *remote) writeTools(s *mcp.Server) {
 		})
 }
 
-// Whether a tool changes something; the agent's program may ask its user first.
+// Whether a tool changes something. The agent's program may ask its user before a change.
 const (
 	reads   = true
 	changes = false
 )
 
-// addTool adds a tool whose answer is that of the API. A refusal of the API is an answer too: the
-// agent reads it and corrects itself.
+// addTool adds a tool that answers with the API's answer. A refusal by the API is an answer, too:
+// the agent reads it and corrects its request.
 func addTool[Args any](
 	r *remote, s *mcp.Server, readOnly bool, name, about string, do func(context.Context, Args) ([]byte, error),
 ) {
@@ -219,7 +220,7 @@ func addTool[Args any](
 	})
 }
 
-// read gets a path with the parameters that are not empty.
+// read gets a path with the given parameters. Empty parameters are left out.
 func (r *remote) read(ctx context.Context, path string, parameters ...string) ([]byte, error) {
 	query := url.Values{}
 	for name, value := range present(parameters...) {
@@ -258,7 +259,7 @@ func (p *agentPage) limit() string {
 	return fmt.Sprint(p.Limit)
 }
 
-// agentOutput bounds the output that one answer carries, in bytes.
+// agentOutput limits the output in one answer, in bytes.
 const agentOutput = 48 << 10
 
 // shortened returns the beginning and the end of a long output.

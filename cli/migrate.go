@@ -233,9 +233,9 @@ func printGrants(ctx context.Context, c *console, out output, dsn, grantee strin
 	})
 }
 
-// untilSignal returns a context that ends at the first signal. Each signal prints that migrate will
-// end by itself. A broken pipe is not a request to end: the reader of our output may have received
-// the same signal.
+// untilSignal returns a context that ends at the first signal. At each signal it prints that
+// migrate will end by itself. A broken pipe does not end the context: the same signal may have
+// ended the reader of our output.
 func untilSignal(ctx context.Context, c *console) (migrating context.Context, over func()) {
 	migrating, end := context.WithCancelCause(ctx)
 	broken, signals, done := make(chan os.Signal, 1), make(chan os.Signal, 2), make(chan struct{})

@@ -23,7 +23,8 @@ type restored struct {
 	NotCounted string `json:"not_counted,omitempty"` // why the other counts are missing
 }
 
-// wasRestored refuses a schema without tables: the backup was restored elsewhere, or not yet.
+// wasRestored refuses a schema without tables. Such a schema shows that the backup was restored
+// elsewhere, or not yet.
 func wasRestored(ctx context.Context, dsn string) error {
 	if err := checkDSN(dsn); err != nil {
 		return err
@@ -46,7 +47,7 @@ func wasRestored(ctx context.Context, dsn string) error {
 
 // acceptRestore allows the nodes to use a restored database. No node may be running: a node that
 // has not noticed the restore would continue as if nothing had happened. A node beats ten times per
-// session expiry, so after two missed beats we consider it stopped.
+// session expiry. So a node that misses two beats counts as stopped.
 func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	db, err := sql.Open(dsn, sql.MigrateTimeouts, 2)
 	if err != nil {
@@ -80,8 +81,8 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 		}
 	}
 
-	// If we die before this, nothing has changed. If we die after it, the cluster is paused and
-	// reports that.
+	// If we die before this call, nothing has changed. If we die after it, the cluster is paused
+	// and reports the pause.
 	if err := db.AcceptRestore(ctx); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 
 	found, err := (&read.DB{DB: db}).Forgotten(counting)
 	r := &restored{Jobs: found.Jobs, Once: mentions(found.Once), Running: found.Running}
-	if err != nil { // counting may time out in a large cluster; the important part is done
+	if err != nil { // counting may time out in a large cluster; the restore is accepted anyway
 		if counting.Err() != nil {
 			err = context.Cause(counting)
 		}
@@ -106,7 +107,7 @@ func acceptRestore(ctx context.Context, dsn string) (*restored, error) {
 	return r, nil
 }
 
-// countingRestored bounds the time for counting jobs that were due after the backup.
+// countingRestored limits how long jobs that were due after the backup are counted.
 const countingRestored = time.Minute
 
 func mentions(list []read.NamedJob) (out []view.JobMention) {

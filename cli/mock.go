@@ -96,7 +96,7 @@ func (m *mock) serve(ctx context.Context, address string) error {
 	return nil
 }
 
-// mockBody bounds the bytes of a body that are read and printed.
+// mockBody limits how many bytes of a body are read and printed.
 const mockBody = 64 << 10
 
 func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +115,7 @@ func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	w.WriteHeader(m.status)
-	_, _ = io.WriteString(w, m.body) // a node that hangs up has its answer or does not want it
+	_, _ = io.WriteString(w, m.body) // an error means that the node has its answer or does not want it
 }
 
 func (m *mock) print(r *http.Request, body []byte) {

@@ -49,7 +49,7 @@ func nodeList(c *console) *cobra.Command {
 	return cmd
 }
 
-// all reads a list that has no pages.
+// all reads a whole list that has no pages.
 func all[T any](ctx context.Context, r *remote, path string) (items []T, raw view.Page[json.RawMessage], err error) {
 	raw, body, err := get[view.Page[json.RawMessage]](ctx, r, path, nil)
 	if err != nil {
@@ -93,7 +93,8 @@ func (n *nodeView) labels() string {
 	return strings.Join(out, ", ")
 }
 
-// why says since when a node is gone. For a cordon it gives the reason, the author and the age.
+// why says since when a node has been gone. For a cordon it gives the reason, the author and the
+// age.
 func (n *nodeView) why(now time.Time) string {
 	var parts []string
 	if n.Gone != nil {
@@ -132,7 +133,7 @@ on the node.`,
 	return cmd
 }
 
-// cordonFlags are the flags for changes of a node.
+// cordonFlags are the flags of commands that change a node.
 type cordonFlags struct {
 	reason   string
 	absentOK bool
@@ -153,7 +154,7 @@ func (r *remote) change(ctx context.Context, name, verb string, f *cordonFlags) 
 	return n, raw, orAbsent(err)
 }
 
-// cordon changes a node and prints the result.
+// cordon changes a node's cordon and prints the result.
 func (r *remote) cordon(ctx context.Context, name, verb string, f *cordonFlags) error {
 	n, raw, err := r.change(ctx, name, verb, f)
 	if err != nil {
@@ -288,7 +289,7 @@ func completeNodes(c *console) cobra.CompletionFunc {
 	}
 }
 
-// waitingCard adds held-back due times to the card of a job.
+// waitingCard adds the waiting due times to the card of a job.
 func waitingCard(d *card, waiting []view.JobWait, now time.Time) {
 	for i, w := range waiting {
 		name := ""

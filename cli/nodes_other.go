@@ -4,8 +4,8 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// nodeCommands are placeholders that say on which systems nodes run. Nodes need process groups,
-// signals and bash.
+// nodeCommands are placeholders for the commands that run nodes. They say on which systems nodes
+// run. Nodes need process groups, signals and bash.
 func nodeCommands(*console) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, name := range []string{"dev", "serve", "bench"} {

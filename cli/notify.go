@@ -13,12 +13,12 @@ import (
 const statusPause = time.Second
 
 // notifySystemd reports the node's status to systemd until over ends, if systemd has started us
-// with Type=notify. It sends READY immediately, because the API answers. If MySQL is still down, a
-// restart of the node would not help. `systemctl status` shows the status.
+// with Type=notify. It sends READY immediately, because the API already answers. If MySQL is still
+// down, a restart of the node would not help. `systemctl status` shows the status.
 //
-// With WatchdogSec in the unit, systemd kills a node that is silent for that time. Our messages
-// require only that the node can read its own sets. They continue without MySQL, because a restart
-// would not help.
+// With WatchdogSec in the unit, systemd kills a node that sends no message for that time. Our
+// messages only show that the node can still read its own sets. They continue without MySQL,
+// because a restart would not help then either.
 func notifySystemd(over, drain context.Context, ready func() error) {
 	if ok, err := daemon.SdNotify(false, daemon.SdNotifyReady); !ok || err != nil {
 		return

@@ -18,7 +18,7 @@ import (
 )
 
 // once sends a request that must not be carried out twice. An idempotency key makes the server
-// carry it out once, so it is safe to send again when the response is lost.
+// carry out the request once. So the request can be sent again when the response is lost.
 func once[T any](
 	ctx context.Context, r *remote, path string, query url.Values, body any,
 ) (v T, raw json.RawMessage, err error) {
@@ -66,12 +66,12 @@ func isLost(err error) bool {
 		errors.As(err, &slow) && slow.Timeout()
 }
 
-// patience bounds the retries of a node that does not answer. The node may be restarting, or
-// another node may take over its address. A node that answers 503 is retried without limit, since
-// it may be waiting for MySQL.
+// patience limits how long a node that does not answer is asked again. The node may be restarting,
+// or another node may take over its address. A node that answers 503 is asked again without limit,
+// because it may be waiting for MySQL.
 type patience struct{ silent time.Time }
 
-// lasts reports whether to continue after err, or after a success if err is nil.
+// lasts reports whether to ask again after err. A nil err is a success, and resets the patience.
 func (p *patience) lasts(err error) bool {
 	switch {
 	case err == nil, isStatus(err, http.StatusServiceUnavailable) && !isLost(err):

@@ -23,7 +23,7 @@ func (o *output) flags(cmd *cobra.Command, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// object prints v as JSON, as YAML, or only its name. For people, it calls table.
+// object prints v as JSON, as YAML, or only its name. For output to people it calls table.
 func (o *output) object(c *console, v any, name string, table func() error) error {
 	switch o.format {
 	case "json":

@@ -38,8 +38,8 @@ func (f *paramFlags) put(j *jobView, body map[string]any) error {
 	return nil
 }
 
-// typed returns a value as JSON of the parameter's type. A text that is no such value stays a text,
-// and the server says what is wrong with it.
+// typed returns a value as JSON of the parameter's type. A text that has not this type stays a
+// text, and the server says what is wrong with it.
 func typed(kind, value string) any {
 	switch kind {
 	case job.ParamInteger, job.ParamNumber:
@@ -54,7 +54,7 @@ func typed(kind, value string) any {
 	return value
 }
 
-// completeParams completes names of parameters, and the values of some.
+// completeParams completes the names of parameters. For some parameters it also completes values.
 func completeParams(c *console) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		r, ok := completing(c, cmd)

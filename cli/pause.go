@@ -48,7 +48,8 @@ func (f *pauseFlags) flags(cmd *cobra.Command) {
 		`when the pause ends: a duration such as 2h, or a time such as "2027-01-31 09:00"`)
 }
 
-// body returns the request body. A duration is sent as such, so that the server's clock counts.
+// body returns the request body. A duration is sent as a duration, so that the server's clock
+// counts.
 func (f *pauseFlags) body(now time.Time) (map[string]string, error) {
 	b := map[string]string{}
 	if f.reason != "" {

@@ -20,7 +20,7 @@ type apiProblem struct {
 type fieldProblem struct {
 	job.Problem
 
-	at   manifest.Place // place in the file from which the request was made
+	at   manifest.Place // place in the file that the request was made from
 	name string         // name of the field in the file
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // commandText builds the text for bash from the arguments after "--". A single argument is the text
-// itself. Several arguments are a program with its arguments, as the caller's shell has split them.
+// itself. Several arguments are a program and its arguments, as the caller's shell has split them.
 // They are quoted, so that bash splits them in the same way.
 func commandText(args []string) string {
 	if len(args) == 1 {

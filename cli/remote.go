@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultServer is the address of `dev` and of a `serve` without settings.
+// defaultServer is the address of `dev`, and of `serve` with its default settings.
 const defaultServer = "http://127.0.0.1:8610"
 
 // remote calls the public API of a cluster.
@@ -111,7 +111,7 @@ func (r *remote) send(ctx context.Context, q client.Request) (http.Header, []byt
 	return header, answer, r.explain(q.Method, err)
 }
 
-// explain converts an error of the client to one for people, with an exit code.
+// explain converts an error of the client to an error for people with an exit code.
 func (r *remote) explain(method string, err error) error {
 	var (
 		p *client.Problem
@@ -196,8 +196,8 @@ func decode[T any](r *remote, path string, raw []byte) (v T, err error) {
 
 const maxPage = 200 // the most that the API returns at once
 
-// list reads a list to its end, or its first limit items unless limit is 0. It explains an empty
-// list if a filter names an app or node that does not exist.
+// list reads the first limit items of a list, or the whole list if limit is 0. If the list is empty
+// because a filter names an app or node that does not exist, it prints a note.
 func list[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
 ) (items []T, raw view.Page[json.RawMessage], err error) {
@@ -208,7 +208,7 @@ func list[T any](
 	return items, raw, err
 }
 
-// listQuietly is like list, but does not explain an empty list.
+// listQuietly is like list, but prints no note about an empty list.
 func listQuietly[T any](
 	ctx context.Context, r *remote, path string, query url.Values, limit int,
 ) (items []T, raw view.Page[json.RawMessage], err error) {
@@ -245,7 +245,7 @@ func listQuietly[T any](
 	}
 }
 
-// table prints a table in the width of the terminal.
+// table prints a table that fits the width of the terminal.
 func (r *remote) table(t *table) error {
 	return t.print(r.out, terminalWidth(r.out), colourful(r.out))
 }

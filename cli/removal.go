@@ -11,7 +11,7 @@ type removal struct {
 	what, use      string // such as "group", "GROUP"
 	short, example string
 	path           func(name string) string
-	list, listedBy string // API path of the list, and the command whose ls prints it; empty: none
+	list, listedBy string // API path of the list, and the command whose ls prints the list; empty: none
 }
 
 func (d removal) command(c *console) *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// keepWords describes a rule; "" for one without limits.
+// keepWords describes a rule. For a rule without limits it returns "".
 func keepWords(k job.Keep) string {
 	var out []string
 	if k.Age != 0 {

@@ -118,9 +118,9 @@ Run it for real:            go-crontab migrate --bootstrap, then go-crontab serv
 	return root
 }
 
-// noEmptyFlag refuses a flag with an empty value, which usually comes from an unset variable. The
-// flag would act like a missing one: a filter would select everything, and a setting would get its
-// default.
+// noEmptyFlag refuses a flag with an empty value, which usually comes from an unset variable. Such
+// a flag would act like a missing flag: a filter would select everything, and a setting would get
+// its default.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, allowed := f.Annotations[emptyAllowed]
@@ -138,7 +138,7 @@ func isEmpty(v pflag.Value) bool {
 	return v.Type() == "string" && v.String() == ""
 }
 
-// emptyAllowed is the annotation of flags for which an empty value means something.
+// emptyAllowed is the annotation of flags whose value may be empty.
 const emptyAllowed = "empty-allowed"
 
 func allowEmpty(flags *pflag.FlagSet, names ...string) {
@@ -147,7 +147,7 @@ func allowEmpty(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// strictHelp makes unknown arguments of cobra's own commands, help and completion, an error.
+// strictHelp makes help and completion, which are cobra's own commands, refuse unknown arguments.
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -167,8 +167,8 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// newGroup returns a command that only has subcommands. Unlike cobra's, it treats a mistyped
-// subcommand as an error, not as a request for help.
+// newGroup returns a command that has only subcommands. A mistyped subcommand is an error. Cobra
+// would treat it as a request for help.
 func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -181,7 +181,8 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		return err
 	}}
 
-	// A mistyped subcommand may come with flags that only the right one has. Report the subcommand.
+	// A mistyped subcommand may come with flags of the intended one. Report the subcommand, not the
+	// flags.
 	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd == group && len(args) > 0 {
 			return cmd.RunE(cmd, args)
@@ -197,8 +198,8 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// listOf answers a group without a subcommand: it runs ls if the group has that, and else prints the
-// help.
+// listOf answers a group without a subcommand. It runs the subcommand ls if there is one, and
+// otherwise prints the help.
 func listOf(group *cobra.Command) error {
 	i := slices.IndexFunc(group.Commands(), func(sub *cobra.Command) bool { return sub.Name() == "ls" })
 	if i < 0 {
@@ -238,7 +239,7 @@ var namesElsewhere = map[string][]string{
 	"revoke":  {"rm", "delete", "remove"},
 }
 
-// nearest suggests the commands that were probably meant, or returns "".
+// nearest suggests the commands that the user probably meant. It returns "" if none is near.
 func nearest(cmd *cobra.Command, args []string) string {
 	if len(args) == 0 {
 		return ""

@@ -46,7 +46,8 @@ func (f *runFilter) query(now time.Time) (url.Values, error) {
 	return q, setSpan(q, f.from, f.to, now)
 }
 
-// given builds query parameters from pairs of names and values, without empty values.
+// given builds query parameters from pairs of names and values. Pairs with an empty value are left
+// out.
 func given(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -135,13 +136,15 @@ func jobHistory(c *console) *cobra.Command {
 
 const runsPath = "/api/v1/runs"
 
-// onlyJob restricts a list to a job, which may be deleted. An empty arg does not restrict it.
+// onlyJob restricts a list to one job, which may be deleted. If arg is empty, the list stays
+// unrestricted.
 func (r *remote) onlyJob(ctx context.Context, q url.Values, arg string) error {
 	switch {
 	case arg == "":
 		return nil
 	case isJobID(arg):
-		// Check the id first: for an id that no job ever had, the list would just be empty.
+		// Check the id first: for an id that no job ever had, the list would be empty without an
+		// error.
 		if _, err := r.call(ctx, http.MethodGet, "/api/v1/jobs/"+arg+"/history", url.Values{"limit": {"1"}},
 			nil); err != nil {
 			return r.orNoJob(ctx, err, arg)
@@ -158,7 +161,8 @@ func (r *remote) onlyJob(ctx context.Context, q url.Values, arg string) error {
 	return nil
 }
 
-// orNoJob returns the error for a job that never existed if that is the reason of err, or else err.
+// orNoJob returns the error that the job never existed, if that explains err. Otherwise it returns
+// err.
 func (r *remote) orNoJob(ctx context.Context, err error, arg string) error {
 	if arg != "" && isStatus(err, http.StatusNotFound) {
 		return r.noJob(ctx, "job", arg, "job")
@@ -166,7 +170,7 @@ func (r *remote) orNoJob(ctx context.Context, err error, arg string) error {
 	return err
 }
 
-// runs prints a list of runs; named adds the column with their jobs.
+// runs prints a list of runs. With named, the list has a column with their jobs.
 func (r *remote) runs(ctx context.Context, path string, q url.Values, n int, named bool) error {
 	filtered := slices.ContainsFunc(slices.Collect(maps.Keys(q)), func(name string) bool {
 		return name != "job" && name != "job_id" && (named || name != "state") // a history has only ended runs

@@ -15,7 +15,7 @@ import (
 type outputLine struct {
 	number int64
 	text   string
-	millis int64 // from the start of the run to the line; negative: unknown
+	millis int64 // from the start of the run to the start of the line; negative: unknown
 	stderr bool
 	gap    bool
 	open   bool // the output so far ends within this line
@@ -94,7 +94,7 @@ func (l *lineReader) flush() error {
 	return l.yield(line)
 }
 
-// lines yields the lines of the output of a run so far, and returns the last answer.
+// lines yields the lines that the output of a run has so far. It returns the last answer.
 func (r *remote) lines(ctx context.Context, run string, yield func(outputLine) error) (last view.Output, err error) {
 	l := lineReader{yield: yield}
 	for {
@@ -129,7 +129,7 @@ type logsFlags struct {
 
 func (f *logsFlags) any() bool { return f.last > 0 || f.stderr || f.timestamps }
 
-// printLines prints the chosen lines of a run, and returns the byte after them.
+// printLines prints the chosen lines of a run. It returns the offset of the next byte.
 func (r *remote) printLines(ctx context.Context, run *view.Run, f logsFlags, zone *time.Location) (int64, error) {
 	var kept []outputLine
 	last, err := r.lines(ctx, run.ID, func(l outputLine) error {

@@ -102,8 +102,8 @@ const (
 	followPatience = 30 * time.Second // with a node that does not answer
 )
 
-// follow prints the output of a run from a byte on until the run has ended and everything is printed. It prints
-// each byte once, even if the connection breaks and another node continues.
+// follow prints the output of a run from a byte offset on, until the run has ended and everything
+// is printed. It prints each byte once, even if the connection breaks and another node continues.
 func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) error {
 	q := url.Values{}
 	if from > 0 {
@@ -113,7 +113,7 @@ func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) e
 		q.Set("raw", "1")
 	}
 
-	held := "" // unfinished sequence at the end of the last message
+	held := "" // an unfinished colour sequence at the end of the last message
 	f := r.follower(outputPath(run), q)
 	f.Patience = followPatience
 	f.On = func(m sse.Message) error {
@@ -151,8 +151,8 @@ func (r *remote) follow(ctx context.Context, run string, raw bool, from int64) e
 	return r.followByAsking(ctx, run, raw, from)
 }
 
-// followByAsking polls the output, for older nodes without streams. It retries a node that cannot
-// answer for a moment.
+// followByAsking polls the output of older nodes, which have no streams. If a node cannot answer
+// for a moment, it is asked again.
 func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from int64) error {
 	read := r.textFrom
 	if raw {
@@ -185,8 +185,8 @@ func (r *remote) followByAsking(ctx context.Context, run string, raw bool, from 
 	}
 }
 
-// mayPass reports whether a retry may succeed soon: there was no response, or the node is starting,
-// stopping or overloaded.
+// mayPass reports whether a request may succeed if it is sent again soon. It may if there was no
+// response, or if the node is starting, stopping or overloaded.
 func mayPass(err error) bool {
 	var p *apiProblem
 	return !errors.As(err, &p) || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests ||

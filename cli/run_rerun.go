@@ -81,7 +81,7 @@ func (r *remote) rerunQuery(ctx context.Context, f *rerunFlags, runs []string) (
 	return q, nil
 }
 
-// namedRuns selects runs by name: by the id of a run, or by a job for its latest run.
+// namedRuns selects runs by names. A name is the id of a run, or a job, which means its latest run.
 func (r *remote) namedRuns(ctx context.Context, names []string) (url.Values, error) {
 	var ids []string
 	for _, name := range names {
@@ -96,7 +96,7 @@ func (r *remote) namedRuns(ctx context.Context, names []string) (url.Values, err
 
 const rerunPath = "/api/v1/bulk/rerun"
 
-// rerun asks for confirmation, and runs page after page again.
+// rerun asks for confirmation. Then it runs the selected due times again, page by page.
 func (r *remote) rerun(ctx context.Context, query url.Values, f *rerunFlags) error {
 	if _, asks := terminal(r.in); !asks && !f.dryRun && !f.yes {
 		return usageError("cannot ask for confirmation without a terminal; add --yes, or --dry-run to list the runs")
@@ -114,7 +114,7 @@ func (r *remote) rerun(ctx context.Context, query url.Values, f *rerunFlags) err
 	}
 
 	v, err := r.rerunPages(ctx, query, false)
-	if err != nil && v.Started > 0 { // the new runs have not ended, so these due times do not match again
+	if err != nil && v.Started > 0 { // due times with unended runs do not match again
 		err = fmt.Errorf("%w\n  %s before that run again", err, counted(v.Started, "due time"))
 	}
 	return r.tellRerun(v, err)

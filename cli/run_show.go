@@ -34,8 +34,8 @@ func runShow(c *console) *cobra.Command {
 
 const runArgument = "RUN (its id), or JOB for its latest run"
 
-// findRun reads a run by its id, or the latest run of a job. If a number is the id of both, the run
-// wins.
+// findRun reads a run by its id, or the latest run of a job. A number may be both the id of a run
+// and the id of a job. Then findRun reads the run.
 func findRun(ctx context.Context, r *remote, arg string) (run view.Run, raw json.RawMessage, err error) {
 	if _, no := job.ParseRunID(arg); no == nil {
 		run, raw, err = getRun(ctx, r, arg)

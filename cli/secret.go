@@ -177,8 +177,7 @@ func (c *console) readSecret(ctx context.Context, name, file string) (string, er
 	return value, nil
 }
 
-// readHidden reads a line without echo. On every exit, including Ctrl-C, it turns the echo on
-// again.
+// readHidden reads a line without echo. It always turns the echo on again, even after Ctrl-C.
 func readHidden(ctx context.Context, fd int) ([]byte, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -282,8 +281,8 @@ const (
 	secretKeyEnv  = envPrefix + "SECRET_KEY"
 )
 
-// secretKeys reads the keys of a node from the file that the flag names, else from the variable,
-// else from the file that a variable names. It returns nil if none is set.
+// secretKeys reads the keys of a node. The flag's file wins over the variable, and the variable
+// over the file that a variable names. If none is set, it returns nil.
 func secretKeys(file string, log *slog.Logger) (*secret.Ring, error) {
 	from := "--" + secretKeyFlag
 	if file == "" {

@@ -35,7 +35,7 @@ type serveSettings struct {
 	listen    string
 	probes    string // address for probes; empty: none
 	advertise string
-	address   string // address for others, from advertise and the listener
+	address   string // the address that others use, from advertise and the listener
 	node      string
 	expiry    time.Duration
 	slots     int
@@ -244,9 +244,9 @@ func (s *serveSettings) serve(c *console) error {
 		return err
 	}
 
-	// A Go program that panics, or that a watchdog aborts, ends with exit code 2. That is also the
-	// code for invalid settings, after which the unit does not restart the node. So let a crash end
-	// by a signal.
+	// A crash must end by a signal. A Go program that panics, or that a watchdog aborts, normally
+	// ends with exit code 2. That is also the code for invalid settings, and after invalid settings
+	// the unit does not restart the node.
 	debug.SetTraceback("crash")
 	guard.Conceal()
 	c.queueLog()
@@ -342,7 +342,7 @@ func (s *serveSettings) config(labels map[string]string, log *slog.Logger) node.
 	}
 }
 
-// run starts the API before the node has a database, and stops it after the node has drained.
+// run starts the API before the node has a database. It stops the API after the node has drained.
 func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping, log *slog.Logger) error {
 	cfg := api.Config{
 		DB: n.Reads(), Editor: api.EditorOf(n.Editor), Now: n.Now, Ready: n.Ready,
@@ -412,7 +412,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	followed := make(chan struct{})
 	go func() { defer close(followed); s.folder.follow(following, n, s.node, log) }()
 
-	// This returns after the node has drained. Only then does the API stop.
+	// RunUntil returns after the node has drained. Only then does the API stop.
 	err := n.RunUntil(stop.drain, stop.hard)
 	silence()
 	leave()
@@ -429,7 +429,7 @@ func (s *serveSettings) run(n *node.Node, l, probes net.Listener, stop *stopping
 	return err
 }
 
-// answerProbes serves the probes until ctx ends, if there is a listener for them.
+// answerProbes serves the probes until ctx ends. Without a listener it does nothing.
 func (s *serveSettings) answerProbes(ctx context.Context, server *api.Server, l net.Listener, stop *stopping) error {
 	if l == nil {
 		return nil
@@ -442,11 +442,11 @@ func (s *serveSettings) answerProbes(ctx context.Context, server *api.Server, l 
 	return err
 }
 
-// followLeft bounds how long a stop waits for the loop that follows the folder. A read from a
-// hanging file system never returns.
+// followLeft limits how long a stop waits for the loop that follows the folder. A read from a file
+// system that hangs never returns.
 const followLeft = 2 * time.Second
 
-// within waits up to d for a channel to close, and reports whether it did.
+// within waits up to d for a channel to close. It reports whether the channel closed.
 func within(d time.Duration, done <-chan struct{}) bool {
 	select {
 	case <-done:

@@ -88,8 +88,8 @@ be read on the network`)
 // secured reports whether the API speaks TLS.
 func (a *accessSettings) secured() bool { return a.tlsCert != "" }
 
-// metricsJobs returns mostJobs for node.Config, where 0 is the default and a negative number is
-// none.
+// metricsJobs returns mostJobs in the form of node.Config: 0 is the default, and a negative number
+// means none.
 func (a *accessSettings) metricsJobs() int {
 	if a.mostJobs == 0 {
 		return -1
@@ -104,8 +104,9 @@ func (a *accessSettings) scheme() string {
 	return "http"
 }
 
-// check validates the settings without a database. It does not read the certificate: invalid
-// settings prevent any restart, but a certificate that is just being replaced must not.
+// check validates the settings without a database. It does not read the certificate. Invalid
+// settings prevent every restart, but a certificate that is just being replaced must not prevent
+// one.
 func (a *accessSettings) check(listen string) error {
 	var wrong []error
 	refuse := func(is bool, format string, args ...any) {
@@ -141,8 +142,8 @@ func (a *accessSettings) checkPublicURL() error {
 	return nil
 }
 
-// checkHosts refuses invalid host names. With such a name, requests to the intended host would be
-// refused.
+// checkHosts refuses invalid host names. If one were accepted, requests to the intended host would
+// be refused.
 func (a *accessSettings) checkHosts() error {
 	for _, name := range a.hosts {
 		if _, err := netip.ParseAddr(name); err == nil || name == "" {
@@ -156,8 +157,8 @@ func (a *accessSettings) checkHosts() error {
 	return nil
 }
 
-// checkListen refuses plain HTTP on an address that others can reach, unless --insecure-http is
-// given. An eavesdropper could read tokens.
+// checkListen refuses plain HTTP on an address that others can reach, because an eavesdropper could
+// read tokens. --insecure-http allows it.
 func (a *accessSettings) checkListen(listen string) error {
 	host, _, _ := net.SplitHostPort(listen)
 	if !isListen(listen) {
@@ -182,7 +183,8 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// provider returns the client of the identity provider, or nil without one. now is MySQL's clock.
+// provider returns the client of the identity provider. Without a provider it returns nil. now is
+// MySQL's clock.
 func (a *accessSettings) provider(now func() time.Time) (*auth.OIDC, error) {
 	if a.oidc.Issuer == "" {
 		if a.oidc.ClientID != "" || a.oidc.ClientSecret != "" || len(a.oidc.Scopes) > 0 || a.oidc.NameClaim != "" ||
@@ -247,11 +249,11 @@ func (a *accessSettings) certificate(log *slog.Logger) (*tls.Config, error) {
 	return api.LoadTLS(a.tlsCert, a.tlsKey, log)
 }
 
-// providerTimeout bounds the first request to the identity provider.
+// providerTimeout limits the first request to the identity provider.
 const providerTimeout = 10 * time.Second
 
-// tryProvider warns if the identity provider does not respond. The node starts all the same: tokens
-// work without it, and a later sign-in asks it again.
+// tryProvider warns if the identity provider does not respond. The node still starts: tokens work
+// without the provider, and a later sign-in tries the provider again.
 func tryProvider(provider *auth.OIDC, issuer string, log *slog.Logger) {
 	if provider == nil {
 		return

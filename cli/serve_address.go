@@ -15,9 +15,9 @@ import (
 // maxAddress is the size of the address column of a session.
 const maxAddress = 255
 
-// address returns the URL at which others reach the API of a node that listens at l. People use it.
-// The console uses it when its own node does not answer. advertise wins: a host, host:port or URL.
-// Without it, a node that listens on all addresses uses its host name.
+// address returns the URL at which others reach the API of a node that listens at l. People use
+// this URL. The console uses it when its own node does not answer. If advertise is given, it wins:
+// a host, host:port or URL. Otherwise a node that listens on all addresses uses its host name.
 func address(advertise, scheme string, l net.Addr) (string, error) {
 	host, port, err := net.SplitHostPort(l.String())
 	if err != nil {

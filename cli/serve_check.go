@@ -31,9 +31,9 @@ func setFlags(flags *pflag.FlagSet) map[string]bool {
 	return given
 }
 
-// report prints the effective settings, and returns everything that is wrong with them. onLine has
-// the flags of the command line; wrong has the mistakes in the variables. It neither connects to
-// MySQL nor listens.
+// report prints the effective settings, and returns everything that is wrong with them. onLine are
+// the flags on the command line. wrong are the mistakes in the variables. report neither connects
+// to MySQL nor listens.
 func (s *serveSettings) report(c *console, flags *pflag.FlagSet, onLine map[string]bool, wrong error) error {
 	t := &table{columns: []column{{head: "SETTING"}, {head: "VALUE", shrink: true}, {head: "FROM", spare: true}}}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -71,8 +71,8 @@ func originOf(flag string, onLine map[string]bool) string {
 	return "default"
 }
 
-// effective returns the value of a setting for people: a secret hidden, and a default that depends on
-// the machine filled in.
+// effective returns the value of a setting for people. A secret is hidden. A default that depends
+// on the machine is filled in.
 func (s *serveSettings) effective(f *pflag.Flag) string {
 	value := f.Value.String()
 	if list, is := f.Value.(pflag.SliceValue); is {
@@ -109,7 +109,7 @@ func (s *serveSettings) effective(f *pflag.Flag) string {
 	return value
 }
 
-// nodeName returns the name of the node; "" if the machine has none.
+// nodeName returns the name of the node. If the machine has no name, it returns "".
 func (s *serveSettings) nodeName() string {
 	if s.node != "" {
 		return s.node

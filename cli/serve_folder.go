@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// folderSettings are the flags of serve for a folder of job files to follow.
+// folderSettings are the flags of serve for following a folder of job files.
 type folderSettings struct {
 	path   string
 	app    string
@@ -32,7 +32,7 @@ func (f *folderSettings) flags(flags *pflag.FlagSet) {
 		"the folder defines all jobs with this label, key=value; may be repeated")
 }
 
-// check validates the settings. The folder may be missing or empty for now.
+// check validates the settings. The folder may still be missing or empty.
 func (f *folderSettings) check() error {
 	if f.path == "" {
 		if f.app != "" || len(f.labels) > 0 {
@@ -62,8 +62,8 @@ func (f *folderSettings) check() error {
 	return err
 }
 
-// follow applies the folder to the cluster whenever its files change, until ctx ends. Without a folder
-// it only forgets the folders that the node followed before.
+// follow applies the folder to the cluster whenever its files change, until ctx ends. If no folder
+// is set, it only forgets the folders that the node followed before.
 func (f *folderSettings) follow(ctx context.Context, n *node.Node, name string, log *slog.Logger) {
 	labels, _ := parseLabels("", f.labels) // already checked
 	cfg := follow.Config{Path: f.path, Node: name, Read: api.ReadApply, Log: log, Editor: func() follow.Editor {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// normalServers completes the URLs of one or several nodes, with commas between them: :8610 and
+// normalServers completes the URLs of nodes, which have commas between them. For example, :8610 and
 // host:8610 become URLs.
 func normalServers(text string) string {
 	servers := strings.Split(text, ",")
@@ -25,8 +25,8 @@ func normalServers(text string) string {
 	return strings.Join(servers, ",")
 }
 
-// checkServers refuses texts that are not URLs of nodes. It refuses a URL with a password, too,
-// because the URL would be printed.
+// checkServers refuses texts that are not URLs of nodes. It also refuses a URL with a password,
+// because URLs are printed.
 func checkServers(text string) error {
 	for _, s := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(s))
@@ -64,7 +64,7 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// failedAt returns the server of a failed request, given its URL.
+// failedAt returns the server of a failed request. request is the request's URL.
 func (r *remote) failedAt(request string) string {
 	if u, err := url.Parse(request); err == nil && strings.Contains(r.server, ",") {
 		return fmt.Sprintf("%s://%s", u.Scheme, u.Host)

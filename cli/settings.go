@@ -25,8 +25,8 @@ func envName(flag string) string {
 }
 
 // takeEnv sets flags from their variables, unless the flags were given. For a secret, the variable
-// with the suffix _FILE may name a file with the value. It returns all mistakes. Errors never
-// repeat a secret.
+// with the suffix _FILE may name a file with the value. takeEnv returns all mistakes. Its errors
+// never repeat a secret.
 func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 	var wrong []error
 	for _, name := range append(slices.Clone(names), secrets...) {
@@ -51,7 +51,7 @@ func takeEnv(flags *pflag.FlagSet, names, secrets []string) error {
 		err := flags.Set(name, value)
 		if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 			wrong = append(wrong, usageError("%s %q: %s", from, value, wanted(invalid)))
-			// The failed Set has changed the flag, so restore its default.
+			// The failed Set has changed the flag. Restore the default.
 			f := flags.Lookup(name)
 			if list, is := f.Value.(pflag.SliceValue); is {
 				_ = list.Replace(nil)

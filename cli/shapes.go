@@ -43,7 +43,7 @@ func (j *jobView) when(viewer *time.Location) string {
 	return ""
 }
 
-// zone returns the job's time zone, or this machine's if the job has none.
+// zone returns the job's time zone. If the job has none, it returns this machine's zone.
 func (j *jobView) zone() *time.Location {
 	if j.Timezone != "" {
 		if zone, err := time.LoadLocation(j.Timezone); err == nil {

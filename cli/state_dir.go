@@ -18,7 +18,7 @@ func defaultStateDir(node string) (string, error) {
 	return appDir("XDG_STATE_HOME", ".local/state", "/var/lib/go-crontab", fileName(node))
 }
 
-// fileName converts a node's name, which may contain anything, to a single path element.
+// fileName converts a node's name to a single path element. The name may contain any character.
 func fileName(node string) string {
 	name := url.PathEscape(node)
 	if name == "." || name == ".." {
@@ -30,8 +30,8 @@ func fileName(node string) string {
 // errTaken means that another process uses a state folder.
 var errTaken = errors.New("another node on this machine uses it; give each node its own --node or --state-dir")
 
-// lockDir creates a folder and locks it until the process ends. Two nodes that replay the same
-// spool would delete each other's outcomes.
+// lockDir creates a folder and locks it until the process ends. Otherwise two nodes could send the
+// same spooled outcomes and delete each other's.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -53,10 +53,10 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// takeStateDir chooses the folder in which outcomes are spooled, or "" for none. A folder that was
-// requested must work. Without a request, a node also runs without a usable folder, since a
-// container's file system is often read-only. It then loses outcomes only if MySQL is unreachable
-// while it stops.
+// takeStateDir chooses the folder in which outcomes are spooled, or "" for none. A folder that the
+// user has set must work. If the user has set none, a node also runs without a usable folder,
+// because a container's file system is often read-only. Such a node loses outcomes only if it
+// cannot reach MySQL while it stops.
 func takeStateDir(asked, node string, log *slog.Logger) (dir string, release func(), err error) {
 	dir = asked
 	if dir == "" {

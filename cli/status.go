@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statusView is the state of the cluster on one screen. raw holds its parts as the API sent them.
+// statusView is the state of the cluster on one screen. raw holds the answers of the API that it is
+// made from.
 type statusView struct {
 	stats  view.JobStats
 	nodes  []nodeView
@@ -28,10 +29,10 @@ type statusView struct {
 }
 
 const (
-	statusRead   = 200 // jobs that are read: the most that the API returns
+	statusRead   = 200 // most jobs that are read; the API returns no more
 	statusJobs   = 20  // failed jobs that are listed
 	statusAlerts = 10
-	statusReruns = 10 // failed runs in the command that runs them again
+	statusReruns = 10 // most failed runs in the command that runs them again
 )
 
 func statusCommand(c *console) *cobra.Command {
@@ -144,7 +145,7 @@ func (r *remote) tellStatus(v *statusView, app string, last time.Duration) error
 	return nil
 }
 
-// tellNodes prints how many nodes are ready, and each node that is not.
+// tellNodes prints how many nodes are ready, and each node that is not ready.
 func (r *remote) tellNodes(nodes []nodeView) {
 	ready := 0
 	for i := range nodes {
@@ -164,7 +165,7 @@ func (r *remote) tellNodes(nodes []nodeView) {
 	}
 }
 
-// since says for how long a node has been gone, and what was lost with it.
+// since says how long a node has been gone, and how many of its runs were lost.
 func (n *nodeView) since(now time.Time) string {
 	if n.Gone == nil {
 		return ""
@@ -270,7 +271,7 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string) {
 		only = " --app " + quote(app)
 	}
 
-	var again []string // the failed runs of jobs that are still failing
+	var again []string // failed runs of jobs that are still failing
 	for _, j := range failed {
 		if !isFailing(j) {
 			continue
@@ -315,7 +316,8 @@ func (r *remote) tellNext(v *statusView, failed []*view.JobStat, app string) {
 	}
 }
 
-// state shows the health of a job. A node of an earlier version sends only its status.
+// state shows the health of a job. A node of an earlier version sends no health; then it shows the
+// status.
 func (j *jobView) state() cell {
 	if j.Health == nil {
 		return cell{plain(string(j.Status)), statusColour(j.Status)}

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// stopping carries requests to end the process. The first request ends drain, the second ends hard.
+// stopping carries requests to end the process. The first request ends the context drain, the
+// second ends the context hard.
 type stopping struct {
 	drain, hard context.Context
 	request     func(cause error)
@@ -22,9 +23,9 @@ type stopping struct {
 
 // onSignals turns SIGINT, SIGTERM and the loss of the terminal into requests.
 //
-// A broken pipe at stdout or stderr must not end us like a kill -9 while commands run: only the
-// reader of our log has died, perhaps dev. We catch the signal instead of ignoring it, because
-// commands would inherit an ignored signal.
+// A broken pipe at stdout or stderr must not kill us while commands run. Only the reader of our log
+// has died, perhaps dev. The signal is caught and not ignored, because commands would inherit an
+// ignored signal.
 func onSignals() *stopping {
 	s := &stopping{}
 	var end [2]context.CancelCauseFunc
@@ -73,12 +74,12 @@ func onSignals() *stopping {
 	return s
 }
 
-// sameSignal is the time within which SIGTERMs count as one: timeout(1) and some supervisors signal
-// both a process and its group.
+// sameSignal is how close SIGTERMs must follow to count as one. timeout(1) and some supervisors
+// signal both a process and its group.
 const sameSignal = time.Second
 
-// repeats recognizes SIGTERMs that count as one. It never does so for Ctrl-C: a person who presses
-// it twice means it.
+// repeats reports whether a SIGTERM counts as a repetition of the one before. Ctrl-C never does: a
+// person who presses it twice means it.
 type repeats struct{ last time.Time }
 
 func (r *repeats) repeated(sig os.Signal) bool {
@@ -92,8 +93,8 @@ func (r *repeats) repeated(sig os.Signal) bool {
 	return repeated
 }
 
-// onEOF requests the end when a stream ends: the process at its other end is gone. Later it also
-// makes the second request, because nobody is left to make it.
+// onEOF requests the end when a stream ends: the process at the other end is gone. After eofGrace
+// it also makes the second request, because nobody is left to make that request.
 func (s *stopping) onEOF(r io.Reader) {
 	_, err := io.Copy(io.Discard, r)
 	if err == nil {
@@ -104,5 +105,5 @@ func (s *stopping) onEOF(r io.Reader) {
 	s.request(errors.New("the parent process has ended"))
 }
 
-// eofGrace is the time between the two requests.
+// eofGrace is the time between the two requests of onEOF.
 const eofGrace = 2 * time.Second

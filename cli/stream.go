@@ -8,7 +8,7 @@ import (
 	"go-crontab/internal/sse"
 )
 
-// follower returns a reader of an API stream that survives broken connections.
+// follower returns a reader of an API stream. The reader reconnects when the connection breaks.
 func (r *remote) follower(path string, query url.Values) *sse.Follower {
 	f := r.api.Stream(path, query)
 	open := f.Open

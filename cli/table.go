@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// column is a column of a table. If the table is too wide for the terminal, it shrinks in this
-// order. Columns with drop go first, from the right, because half an id is useless. Then the widest
-// shrink column gets narrower, repeatedly. If that is not enough, spare columns go, from the right,
-// and finally all but the first two.
+// column is a column of a table. A table that is too wide for the terminal shrinks in this order.
+// Columns with drop go first, from the right, because half an id is useless. Then the widest shrink
+// column gets narrower, repeatedly. If that is not enough, spare columns go, from the right. At
+// last all columns but the first two go.
 type column struct {
 	head   string
 	right  bool // for numbers
@@ -36,10 +36,11 @@ const (
 	gap       = 2  // spaces between columns
 	shrunk    = 12 // minimum width of a column
 	least     = 6  // minimum width when all others are gone
-	dropBelow = 20 // drop columns before the shrinking columns have less than this together
+	dropBelow = 20 // when the shrinking columns together have less than this, drop columns go
 )
 
-// print writes the table with at most width columns of text; 0 is unlimited.
+// print writes the table with at most width columns of text. If width is 0, the table may be of any
+// width.
 func (t *table) print(w io.Writer, width int, coloured bool) error {
 	widths := t.fit(width)
 	paint := painter(coloured)
@@ -58,7 +59,7 @@ func (t *table) print(w io.Writer, width int, coloured bool) error {
 }
 
 func (t *table) line(b *strings.Builder, row []cell, widths []int, paint func(colour, string) string) {
-	pending := 0 // pending counts spaces that are written only before text, so that no line ends in a space.
+	pending := 0 // spaces to write before the next text: no line ends in a space
 	for i, c := range row {
 		if widths[i] < 0 {
 			continue
@@ -107,7 +108,7 @@ func (t *table) fit(width int) []int {
 	t.shrinkColumns(widths, width, least)
 	leave(least, func(i int) bool { return i > 1 })
 
-	return widths // if it is still too wide, the terminal wraps the lines
+	return widths // a table that is still too wide is wrapped by the terminal
 }
 
 // widths returns the natural widths of the columns.
@@ -122,7 +123,7 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// total returns the width of the table. It skips hidden columns, whose width is -1.
+// total returns the width of the table. It leaves out hidden columns, whose width is -1.
 func total(widths []int) int {
 	sum := -gap
 	for _, w := range widths {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tokenView is a token. Its secret text is only set directly after its creation.
+// tokenView is a token. The secret text is set only in the answer that creates the token.
 type tokenView struct{ view.NewToken }
 
 const tokensPath = "/api/v1/tokens"
@@ -89,7 +89,7 @@ nodes, tokens) is then read-only.`,
 	return cmd
 }
 
-// tokenEnd accepts the same time formats as other commands.
+// tokenEnd parses the expiry of a token. It accepts the time formats of all other commands.
 func tokenEnd(s string, now time.Time) (string, error) {
 	if s == "never" {
 		return s, nil
@@ -197,7 +197,7 @@ node, and neither can browsers that are signed in with them.`,
 	return cmd
 }
 
-// tokenOf finds an active token by its name, or any token by its id.
+// tokenOf finds an active token by name, or any token by id.
 func (r *remote) tokenOf(ctx context.Context, arg string) (tokenView, error) {
 	found, _, err := list[tokenView](ctx, r, tokensPath, url.Values{"name": {arg}}, 1)
 	if err != nil {

@@ -27,21 +27,21 @@ var (
 // oidcSecret is the flag with the secret shared with the identity provider.
 const oidcSecret = "oidc-client-secret"
 
-// clientVariables and clientSecrets are the flags of all commands that call a node.
+// clientVariables and clientSecrets are the flags that all commands that call a node have.
 var (
 	clientVariables = []string{"server", "ca-cert", "context"}
 	clientSecrets   = []string{"token"}
 )
 
-// moreVariables are variables without a flag, without the prefix: the secret key, and the variables
-// of job commands and archive commands, which may run this program themselves.
+// moreVariables are variables that have no flag, listed without the prefix. They are the secret
+// key, and the variables of job commands and archive commands. These commands may run this program.
 var moreVariables = []string{
 	"SECRET_KEY", "SECRET_KEY_FILE", "JOB", "APP", "DUE", "ATTEMPT", "LAUNCH", "SEAT", "RECORDS",
 }
 
-// families are prefixes of further variables, without our prefix: secret values, settings of the
-// guard and of bench nodes (child processes of this program), and settings for building and testing
-// this program.
+// families are prefixes of further variables, listed without the common prefix. They are secret
+// values, settings of the guard and of bench nodes, which are child processes of this program, and
+// settings for building and testing this program.
 var families = []string{
 	"SECRET_", "BE_GUARD", "BENCH_", "FAILPOINT",
 	"TEST_", "FAULTS_", "POISON_", "MYSQLD", "ENGINES", "TRACES", "LONG_SEARCH", "DEBIAN_MIRROR", "UBUNTU_MIRROR",
@@ -49,7 +49,7 @@ var families = []string{
 }
 
 // linked matches variables that Kubernetes and Docker create for a service called gocrontab or
-// gocrontab-…, without the prefix.
+// gocrontab-…. The prefix is already cut off.
 var linked = regexp.MustCompile(`^(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
 // namesOf returns the variables of flags.
@@ -72,8 +72,7 @@ func variables() []string {
 	return names
 }
 
-// isVariable reports whether a variable is known, or clearly not meant as a setting of this
-// program.
+// isVariable reports whether a variable is known, or is clearly no setting of this program.
 func isVariable(name, value string) bool {
 	rest, ours := strings.CutPrefix(name, envPrefix)
 	switch {
@@ -87,7 +86,7 @@ func isVariable(name, value string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(rest, family) })
 }
 
-// checkVariables refuses unknown variables that look like settings, because a misspelt setting
+// checkVariables refuses unknown variables that look like settings. Otherwise a misspelt setting
 // would be ignored.
 func checkVariables() error {
 	var wrong []string
@@ -115,7 +114,8 @@ func checkVariables() error {
 }
 
 // checkClientVariables refuses misspelt variables for the server and the token. Other programs in
-// the same environment may have variables with our prefix, so only a near miss is an error.
+// the same environment may use variables with our prefix. So a variable is refused only if its name
+// is close to one of ours.
 func checkClientVariables() error {
 	ours := namesOf(clientVariables, clientSecrets)
 	for _, pair := range os.Environ() {
@@ -131,7 +131,7 @@ func checkClientVariables() error {
 	return nil
 }
 
-// nearestVariable returns the variable that was probably meant, or "".
+// nearestVariable returns the variable that the user probably meant. It returns "" if none is near.
 func nearestVariable(name string, known []string) string {
 	rest := strings.TrimPrefix(name, envPrefix)
 	var names []string

@@ -19,7 +19,8 @@ type versionInfo struct {
 	Arch    string `json:"arch"`
 }
 
-// readVersion returns the linked version, or else the revision that Go recorded.
+// readVersion returns the version that the linker has set. Otherwise it returns the revision that
+// Go recorded.
 func readVersion() versionInfo {
 	v := versionInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

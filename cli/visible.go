@@ -7,11 +7,12 @@ import (
 	"unicode"
 )
 
-// colouring matches colour sequences. They are harmless, and removed.
+// colouring matches colour sequences. visible removes them, although they are harmless.
 var colouring = regexp.MustCompile("\x1b\\[[0-9;:]*m")
 
-// visible makes a multi-line text harmless for a terminal. An attacker may have got a job to print
-// it. Control characters and characters that change the text direction become \xNN or \uNNNN.
+// visible makes a multi-line text harmless for a terminal. The text may come from an attacker
+// through the output of a job. Control characters and characters that change the text direction
+// become \xNN or \uNNNN.
 func visible(s string) string {
 	s = strings.ReplaceAll(colouring.ReplaceAllString(s, ""), "\r\n", "\n")
 	if !strings.ContainsFunc(s, hidden) {
@@ -33,22 +34,22 @@ func visible(s string) string {
 	return b.String()
 }
 
-// unfinished matches the possible beginning of a harmless sequence at the end of a text.
+// unfinished matches an end of a text that may be the beginning of a harmless sequence.
 var unfinished = regexp.MustCompile("\r?(\x1b(\\[[0-9;:]{0,60})?)?$")
 
-// cutSequence cuts off the beginning of a sequence that the next piece of a text may complete.
+// cutSequence cuts off the beginning of a sequence that the next text may complete.
 func cutSequence(s string) (text, rest string) {
 	at := unfinished.FindStringIndex(s)[0]
 	return s[:at], s[at:]
 }
 
-// hidden reports whether a character could make a terminal do something other than show it.
+// hidden reports whether a terminal may do something else with a character than show it.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
 }
 
-// visibleJSON escapes characters that encoding/json leaves unescaped. They only occur in strings,
-// where an escape is equivalent.
+// visibleJSON escapes characters that encoding/json does not escape. They occur only in strings,
+// where the escape means the same.
 func visibleJSON(text []byte) []byte {
 	if !strings.ContainsFunc(string(text), hidden) {
 		return text

@@ -15,7 +15,7 @@ type waitFlags struct {
 	timeout time.Duration
 }
 
-// flags adds the flags; what is the help of --wait.
+// flags adds the flags of a wait. what is the help of --wait.
 func (w *waitFlags) flags(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&w.wait, "wait", "w", false, what)
 	durationVar(cmd.Flags(), &w.timeout, "wait-timeout", 0,
@@ -43,8 +43,8 @@ func (w *waitFlags) bounded(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, w.timeout, errWaited)
 }
 
-// gaveUp replaces the error of a wait that --wait-timeout has ended. The new error says what goes
-// on, and how to see it. ctx is the context of the wait. Other errors stay unchanged.
+// gaveUp replaces the error of a wait that --wait-timeout has ended. The new error says what is
+// still going on, and how to see it. ctx is the context of the wait. Other errors stay unchanged.
 func (w *waitFlags) gaveUp(ctx context.Context, err error, what, hint string) error {
 	if err == nil || context.Cause(ctx) != errWaited {
 		return err

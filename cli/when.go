@@ -11,7 +11,8 @@ import (
 	"go-crontab/job"
 )
 
-// relative describes the distance from now to t: "in 3m", "2h ago", "now"; "" without t.
+// relative describes the distance from now to t, such as "in 3m", "2h ago" or "now". If t is nil or
+// zero, it returns "".
 func relative(t *time.Time, now time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -37,8 +38,8 @@ var units = []struct {
 	{"y", 365 * 24 * time.Hour},
 }
 
-// rough rounds a duration to its largest unit. If the duration has only a few of that unit, rough
-// adds the next smaller unit: "1h 59m", "2d 18h", "5h".
+// rough rounds a duration to its largest unit. If it has only a few of that unit, rough adds the
+// next smaller unit: "1h 59m", "2d 18h", "5h".
 func rough(d time.Duration) string {
 	for i := len(units) - 1; i > 0; i-- {
 		large, small := units[i], units[i-1]
@@ -57,8 +58,9 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%ds", d.Round(time.Second)/time.Second)
 }
 
-// absolute formats a time for all commands: in a time zone, with the offset, and with milliseconds
-// only if there are any. It is unambiguous, and every command accepts it as input.
+// absolute formats a time for all commands: in a time zone and with the offset. It shows
+// milliseconds only if there are any. The text is unambiguous, and every command accepts it as
+// input.
 func absolute(t *time.Time, zone *time.Location) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -81,7 +83,8 @@ func whole(t *time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.DateTime + zoneOffset)
 }
 
-// bothClocks shows a time in the viewer's time zone, and also in the job's if its clock differs.
+// bothClocks shows a time in the viewer's time zone. If the job's clock differs, it shows the time
+// in the job's zone, too.
 func bothClocks(t *time.Time, zone, viewer *time.Location) string {
 	if t == nil || t.IsZero() || sameClock(zone, viewer, *t) {
 		return absolute(t, viewer)
@@ -90,7 +93,7 @@ func bothClocks(t *time.Time, zone, viewer *time.Location) string {
 }
 
 // zone returns the viewer's time zone: --timezone, or this machine's ($TZ). Commands print times in
-// it, and parse times without an offset in it.
+// this zone. They also parse times without an offset in this zone.
 func (c *console) zone() *time.Location {
 	if c.timezone != "" {
 		if zone, err := job.LoadZone(c.timezone); err == nil {
@@ -123,10 +126,10 @@ func sameClock(a, b *time.Location, at time.Time) bool {
 	return offsetA == offsetB
 }
 
-// rfc3339 matches times in a text of the API.
+// rfc3339 matches the times in a text from the API.
 var rfc3339 = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// timesIn rewrites the times in a text of the API in the format of absolute.
+// timesIn rewrites the times in a text from the API in the format of absolute.
 func timesIn(text string, zone *time.Location) string {
 	return rfc3339.ReplaceAllStringFunc(text, func(s string) string {
 		t, err := time.Parse(time.RFC3339, s)
@@ -137,7 +140,7 @@ func timesIn(text string, zone *time.Location) string {
 	})
 }
 
-// both combines absolute, in the zone of now, and relative.
+// both shows a time in two forms: absolute, in the zone of now, and relative.
 func both(t *time.Time, now time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
@@ -208,8 +211,8 @@ func parseTime(s string, zone *time.Location, now time.Time) (time.Time, error) 
 		s, zoneName(zone))
 }
 
-// outOfRange returns which part of a time does not exist, such as a 30th of February. It returns ""
-// for a text in another format.
+// outOfRange returns the part of a time that does not exist, such as February 30. For a text in
+// another format it returns "".
 func outOfRange(err error, s string) string {
 	var wrong *time.ParseError
 	if !errors.As(err, &wrong) || !strings.HasSuffix(wrong.Message, "out of range") {
@@ -224,7 +227,7 @@ func outOfRange(err error, s string) string {
 }
 
 // civilTime returns the instant of a civil time in a zone. It refuses a time that the clock shows
-// twice or skips, because such a time is ambiguous.
+// twice or never, because such a time is ambiguous.
 func civilTime(civil time.Time, zone *time.Location) (time.Time, error) {
 	var found []time.Time
 	for _, distance := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // offsets before and after a change

@@ -7,8 +7,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// cells counts terminal columns: East Asian characters and emoji take two. Its fields are set, so
-// that the width of characters such as … does not depend on the locale.
+// cells counts terminal columns. East Asian characters and emoji take two columns. All fields are
+// set here. Otherwise the locale would decide the width of characters such as ….
 var cells = &runewidth.Condition{EastAsianWidth: false, StrictEmojiNeutral: true}
 
 // displayWidth returns the number of terminal columns of s.
@@ -17,8 +17,8 @@ func displayWidth(s string) int { return cells.StringWidth(s) }
 // cut shortens s to at most width columns, ending in an ellipsis.
 func cut(s string, width int) string { return cells.Truncate(s, width, "…") }
 
-// plain makes s a single line that is harmless for a terminal. Names and commands are user input:
-// they must not move the cursor or change the text direction.
+// plain makes s a single line that is harmless for a terminal. Names and commands are user input.
+// They must not move the cursor or change the text direction.
 func plain[S ~string](s S) string {
 	return strings.Map(func(r rune) rune {
 		switch {

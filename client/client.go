@@ -17,8 +17,8 @@ import (
 	"go-crontab/api/view"
 )
 
-// Client calls the API of a cluster. It uses one node at a time, and another one when that node
-// cannot answer. It is safe for concurrent use.
+// Client calls the API of a cluster. It uses one node at a time, and changes to another node when
+// that node cannot answer. It is safe for concurrent use.
 type Client struct {
 	servers []string
 	inUse   atomic.Int32 // index of the server that answered last
@@ -34,18 +34,19 @@ type Option func(*Client)
 // WithToken sends an API token with each request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
-// WithTimeout bounds each request, streams excepted. The default is a minute.
+// WithTimeout limits the time of each request, except streams. The default is a minute.
 func WithTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = &d } }
 
 // WithHTTP replaces the default HTTP client, whose timeout is a minute.
 func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
-// timeout is longer than the API needs for a change while MySQL fails over.
+// timeout is longer than a change through the API takes while MySQL fails over.
 const timeout = time.Minute
 
 // New makes a client of a cluster. It does not connect. server is the URL of a node, such as
-// http://127.0.0.1:8610, or the URLs of several nodes with commas between them, which are tried in
-// turn. A change that a node may have carried out is sent to another node only if it has a key.
+// http://127.0.0.1:8610. It may also list the URLs of several nodes with commas between them; the
+// client tries them in turn. A change that a node may have carried out is sent to another node only
+// if it has a key.
 func New(server string, options ...Option) (*Client, error) {
 	servers, err := parseServers(server)
 	if err != nil {
@@ -54,7 +55,7 @@ func New(server string, options ...Option) (*Client, error) {
 
 	own := &http.Client{
 		Timeout: timeout,
-		// A redirected change would arrive as a GET and look successful.
+		// If a redirect were followed, a change would arrive as a GET and look successful.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 
@@ -74,16 +75,16 @@ func New(server string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Problem is an error response of the API (RFC 9457). Type never changes; Errors has one entry for
-// each invalid field, with a code.
+// Problem is an error response of the API (RFC 9457). A Type never changes its meaning. Errors has
+// one entry, with a code, for each invalid field.
 type Problem struct {
 	view.Problem
-	Foreign string // status of an answer that did not come from a go-crontab node; Type and Detail are then empty
+	Foreign string // status of an answer that no go-crontab node sent; then Type and Detail are empty
 	Server  string // host and port of the server that answered
 }
 
-// OfProxy reports whether a proxy answered, because it lost the node behind it or has none. The node
-// may have carried out the request.
+// OfProxy reports whether the answer came from a proxy that has lost the node behind it, or has
+// none. The node may have carried out the request.
 func (p *Problem) OfProxy() bool {
 	return p.Foreign != "" && (p.Status == http.StatusBadGateway || p.Status == http.StatusServiceUnavailable ||
 		p.Status == http.StatusGatewayTimeout)
@@ -99,10 +100,10 @@ func IsExists(err error) bool {
 }
 
 // IsAway reports whether an error means that the node cannot answer now. Nothing was changed.
-// Another node may answer, and so may the same node a moment later.
+// Another node may answer, or the same node a moment later.
 func IsAway(err error) bool { return hasStatus(err, http.StatusServiceUnavailable) && !IsUnknown(err) }
 
-// IsUnknown reports whether an error means that a change may or may not have been made.
+// IsUnknown reports whether an error means that nobody knows whether a change was made.
 func IsUnknown(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.IsType("unknown-outcome")
@@ -121,23 +122,23 @@ type Request struct {
 	Method string
 	Path   string // such as /api/v1/jobs
 	Query  url.Values
-	Body   any    // sent as JSON unless nil; a [Document] is sent as it is
+	Body   any    // sent as JSON unless nil; a [Document] is sent unchanged
 	Key    string // Idempotency-Key: requests with the same key are carried out once
-	Match  string // If-Match: the version that the object must be at, or 412
+	Match  string // If-Match: the version that the object must have; otherwise the answer is 412
 }
 
-// Document is a request body that is sent as it is.
+// Document is a request body that is sent unchanged.
 type Document struct {
 	Media string // media type
 	Data  []byte
 }
 
-// Do makes a request for which there is no method, and returns the body and the header of a
+// Do makes a request for which there is no method. It returns the body and the header of a
 // successful response. Any other response is a [*Problem].
 //
-// If the server refuses a request because there are too many, Do sends it again after the pause that
-// the server asks for, in up to ten attempts. That is safe: the request was not carried out.
-// Otherwise a request is sent again only to another server, see New.
+// If the server refuses a request because there are too many, Do waits as long as the server asks
+// for, and sends the request again, in up to ten attempts. That is safe, because the request was
+// not carried out. In all other cases a request is sent again only to another server, see New.
 func (c *Client) Do(ctx context.Context, r Request) ([]byte, http.Header, error) {
 	var payload io.Reader
 	media := "application/json"
@@ -194,11 +195,12 @@ func (c *Client) target(path string, query url.Values) string {
 	return c.servers[0] + path + "?" + query.Encode()
 }
 
-// maxPaced bounds the attempts of a request that is rate limited.
+// maxPaced limits how often a request is sent that the server refuses because there are too many.
 const maxPaced = 10
 
-// paced sends a request, and repeats it after a pause while it is rate limited. If an app is at one
-// of its limits, paced returns that problem at once, because the limit may last.
+// paced sends a request. If the server refuses it because there are too many, paced waits and sends
+// it again. If an app is at one of its limits, paced returns that problem at once, because the
+// limit may last.
 func (c *Client) paced(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := c.do(c.http, req)
@@ -291,7 +293,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	}
 }
 
-// put adds a query parameter that is not empty.
+// put adds a query parameter. If the value is empty, it adds none.
 func put(q url.Values, name, value string) {
 	if value != "" {
 		q.Set(name, value)

@@ -20,7 +20,8 @@ import (
 type (
 	// Event describes an event in the cluster. Later versions may add kinds and actions.
 	Event = view.Event
-	// RunCounts counts the runs of a job that started, and the runs that ended, by outcome.
+	// RunCounts counts the runs of a job that have started. It also counts the ended runs, by
+	// outcome.
 	RunCounts = view.RunCounts
 	// BackfillStatus is the progress of a backfill.
 	BackfillStatus = view.BackfillStatus
@@ -35,10 +36,10 @@ type EventFilter struct {
 	Kinds []string
 }
 
-// Events yields events from now on, until ctx ends or the API refuses the request. It yields that
+// Events yields events from now on, until ctx ends or the API refuses the request. It yields the
 // error last.
 //
-// The first event has the kind hello. A caller that reads the current state after it misses
+// The first event has the kind hello. A caller that reads the current state after hello misses
 // nothing. After a broken connection hello comes again. If events were missed, an event of kind
 // reload follows: read the state again. No event is yielded twice.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[*Event, error] {
@@ -88,7 +89,7 @@ type recent struct {
 // recentMost bounds the remembered ids.
 const recentMost = 10_000
 
-// first reports whether an id is new, and remembers it.
+// first reports whether an id is new. It remembers the id.
 func (r *recent) first(id string) bool {
 	if r.ids[id] {
 		return false
@@ -104,8 +105,8 @@ func (r *recent) first(id string) bool {
 // streamQuiet is how long a stream may be silent: three times the longest silence of a healthy node.
 const streamQuiet = 45 * time.Second
 
-// Stream returns a follower of an API stream. Run of the follower calls On for each message. It
-// survives broken connections, and tries an unreachable node until ctx ends.
+// Stream returns a follower of an API stream. The follower's Run calls On for each message. After a
+// broken connection the follower connects again. It tries an unreachable node until ctx ends.
 func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 	h := *c.http
 	h.Timeout = 0 // a stream has no end
@@ -132,11 +133,11 @@ func (c *Client) Stream(path string, query url.Values) *sse.Follower {
 	}
 }
 
-// streamBegins bounds the wait for the beginning of a stream, because a node that hangs still accepts
-// connections.
+// streamBegins limits how long the client waits for a stream to begin. A node that hangs still
+// accepts connections.
 const streamBegins = 15 * time.Second
 
-// prompt is a transport that gives up on a server that does not begin to answer in time.
+// prompt is a transport that gives up on a server whose answer does not begin in time.
 type prompt struct{ http.RoundTripper }
 
 func (p prompt) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -14,7 +14,7 @@ import (
 // Types of jobs.
 type (
 	// Job is a definition with its defaults filled in, and its current state in the cluster.
-	// Warnings are set after a change, Waiting by Get and Named.
+	// Warnings are set in the answer to a change. Waiting is set by Get and Named.
 	Job = view.Job
 	// Waiting is a due time that is held back.
 	Waiting = view.JobWait
@@ -33,13 +33,13 @@ func namedPath(app, name string) string {
 	return "/api/v1/apps/" + url.PathEscape(app) + "/jobs/" + url.PathEscape(name)
 }
 
-// Create adds a job. If the name is taken, [IsExists] reports true for the error.
+// Create adds a job. If the name is taken, it returns an error for which [IsExists] is true.
 func (c *Client) Create(ctx context.Context, spec job.Spec) (*Job, error) {
 	return ask[Job](ctx, c, Request{Method: http.MethodPost, Path: jobsPath, Body: spec})
 }
 
-// Put makes the job with the name in spec equal to spec, and adds it if it does not exist. It is
-// safe to repeat.
+// Put makes the job with the name in spec equal to spec. If there is no such job, it adds the job.
+// Put is safe to repeat.
 func (c *Client) Put(ctx context.Context, spec job.Spec) (*Job, error) {
 	return ask[Job](ctx, c, Request{Method: http.MethodPut, Path: namedPath(spec.App, spec.Name), Body: spec})
 }
@@ -49,7 +49,8 @@ func (c *Client) Update(ctx context.Context, id string, spec job.Spec) (*Job, er
 	return ask[Job](ctx, c, Request{Method: http.MethodPut, Path: jobPath(id), Body: spec})
 }
 
-// Patch changes some fields of a job, by their names in JSON. A nil value resets a field.
+// Patch changes some fields of a job. The keys are the names of the fields in JSON. A nil value
+// resets a field.
 func (c *Client) Patch(ctx context.Context, id string, fields map[string]any) (*Job, error) {
 	return ask[Job](ctx, c, Request{Method: http.MethodPatch, Path: jobPath(id), Body: fields})
 }
@@ -109,7 +110,7 @@ func (c *Client) List(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	return list[Job](ctx, c, jobsPath, q)
 }
 
-// Next returns the next n due times of a job; n is at most 1000.
+// Next returns the next n due times of a job. n may be at most 1000.
 func (c *Client) Next(ctx context.Context, id string, n int) ([]Due, error) {
 	p, err := ask[view.Page[Due]](ctx, c, Request{
 		Method: http.MethodGet, Path: jobPath(id) + "/next", Query: url.Values{"n": {strconv.Itoa(n)}},

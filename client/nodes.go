@@ -18,8 +18,8 @@ type (
 
 const nodesPath = "/api/v1/nodes"
 
-// Nodes lists the nodes by name. The list includes nodes that left in the last 24 hours, with the
-// state left, and nodes that vanished, with the state gone.
+// Nodes lists the nodes by name. The list includes nodes that left in the last 24 hours; their
+// state is left. It also includes nodes that vanished in that time; their state is gone.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	p, err := ask[view.Page[Node]](ctx, c, Request{Method: http.MethodGet, Path: nodesPath})
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Client) Cordon(ctx context.Context, node, reason string) (*Node, error)
 	return c.changeNode(ctx, node, "cordon", reason)
 }
 
-// Drain cordons a node. Its Drained is true once it has no work left.
+// Drain cordons a node. Drained is true in the result once the node has no work left.
 func (c *Client) Drain(ctx context.Context, node, reason string) (*Node, error) {
 	return c.changeNode(ctx, node, "drain", reason)
 }

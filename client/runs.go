@@ -20,9 +20,9 @@ import (
 
 // Types of runs.
 type (
-	// Run is an attempt at a due time, or a range of due times that were never attempted.
+	// Run is an attempt at a due time, or a range of due times for which there was no attempt.
 	Run = view.Run
-	// Requested is the response to a manual start. All runs of the request carry its id.
+	// Requested is the response to a manual start. All runs of the request have its id.
 	Requested = view.Requested
 )
 
@@ -41,11 +41,12 @@ func (c *Client) Run(ctx context.Context, jobID, key string) (*Requested, error)
 // waitLook is the interval between two checks for the end of a run.
 const waitLook = 250 * time.Millisecond
 
-// silence bounds the time that Wait retries an unreachable node.
+// silence limits how long Wait asks an unreachable node again.
 const silence = 30 * time.Second
 
-// Wait returns the last attempt of a request once it has ended. It retries a node that answers 503
-// until ctx ends. It retries a silent node for 30 s, because the node may be restarting.
+// Wait waits until a request has ended, and returns its last attempt. If a node answers 503, Wait
+// asks again until ctx ends. If a node does not answer, Wait asks again for 30 s, because the node
+// may be restarting.
 func (c *Client) Wait(ctx context.Context, asked *Requested) (*Run, error) {
 	f := RunFilter{JobID: asked.JobID, From: asked.Due, To: asked.Due.Add(time.Microsecond)}
 	for heard := time.Now(); ; {
@@ -112,13 +113,14 @@ func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
 	return ask[Run](ctx, c, Request{Method: http.MethodGet, Path: runPath(id)})
 }
 
-// Kill requests that a run is killed. On any node the run ends within two seconds.
+// Kill requests the kill of a run. The run ends within two seconds, on whichever node it executes.
 func (c *Client) Kill(ctx context.Context, id string) (*Run, error) {
 	return ask[Run](ctx, c, Request{Method: http.MethodPost, Path: runPath(id) + "/kill", Body: struct{}{}})
 }
 
-// Output returns what an executing run has printed so far, or the kept output of an ended run. For some
-// seconds after the end, the middle of a large output may be missing. Follow waits for it.
+// Output returns what an executing run has printed so far, or the kept output of an ended run. For
+// some seconds after the end, the middle of a large output may be missing. Follow waits for the
+// missing part.
 func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
 	b, _, err := c.Do(ctx, Request{
 		Method: http.MethodGet, Path: runPath(id) + "/output", Query: url.Values{"raw": {"1"}},
@@ -129,8 +131,8 @@ func (c *Client) Output(ctx context.Context, id string) ([]byte, error) {
 // followLook is the interval between two requests for new output.
 const followLook = 500 * time.Millisecond
 
-// Follow copies the output of a run to w, each byte once, until the run has ended. It retries a
-// node that cannot answer until ctx ends. The next answer may come from another node.
+// Follow copies the output of a run to w until the run has ended. It copies each byte once. If a
+// node cannot answer, Follow asks again until ctx ends. The next answer may come from another node.
 func (c *Client) Follow(ctx context.Context, id string, w io.Writer) error {
 	from := int64(0)
 	f := c.Stream(runPath(id)+"/output", url.Values{"raw": {"1"}})

@@ -16,14 +16,15 @@ import (
 	"go-crontab/api/view"
 )
 
-// dialing bounds the time to connect to one of several servers. A machine that is off does not refuse
-// connections, so the client would wait long.
+// dialing limits how long the client tries to connect to one of several servers. A machine that is
+// off does not refuse connections, so the client would wait long.
 const dialing = 5 * time.Second
 
-// WithRootCAs trusts these authorities instead of the system's. With [WithHTTP] it has no effect.
+// WithRootCAs trusts these certificate authorities instead of the system's. It has no effect
+// together with [WithHTTP].
 func WithRootCAs(roots *x509.CertPool) Option { return func(c *Client) { c.roots = roots } }
 
-// transport returns the transport of the default HTTP client; nil is Go's own.
+// transport returns the transport of the default HTTP client. nil means Go's own transport.
 func (c *Client) transport() http.RoundTripper {
 	if c.roots == nil && len(c.servers) == 1 {
 		return nil
@@ -55,8 +56,9 @@ func parseServers(text string) (servers []string, err error) {
 	return servers, nil
 }
 
-// do sends a request to the server that answered last, and to the others in turn while a server
-// cannot carry it out. If no server answers, the error joins the errors of all servers.
+// do sends a request to the server that answered last. If that server cannot carry out the request,
+// do sends it to the others in turn. If no server answers, the error joins the errors of all
+// servers.
 func (c *Client) do(h *http.Client, req *http.Request) (*http.Response, error) {
 	first := int(c.inUse.Load())
 	var failed []error
@@ -96,7 +98,7 @@ func refusalOf(resp *http.Response) error {
 	return readProblem(resp, said)
 }
 
-// addressed returns the request for a server. Requests are created for the first server.
+// addressed returns the request for a server. Requests are made for the first server.
 func (c *Client) addressed(req *http.Request, server string, again bool) (*http.Request, error) {
 	if again && req.GetBody != nil {
 		body, err := req.GetBody()
@@ -119,8 +121,8 @@ func (c *Client) addressed(req *http.Request, server string, again bool) (*http.
 	return other, nil
 }
 
-// isForAnother reports whether another server may be asked: this one did not carry out the request,
-// or carrying it out again does no harm.
+// isForAnother reports whether another server may be asked. It may if this server did not carry out
+// the request, or if carrying it out again does no harm.
 func isForAnother(req *http.Request, resp *http.Response, err error) bool {
 	if req.Context().Err() != nil {
 		return false
@@ -135,7 +137,7 @@ func isForAnother(req *http.Request, resp *http.Response, err error) bool {
 		said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		resp.Body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(said))
-		// A proxy in front of the server may answer 503 although it has passed the request on.
+		// A proxy before the server may answer 503 although it has passed the request on.
 		return harmless || err == nil && bytes.Contains(said, []byte(view.ProblemType)) &&
 			!bytes.Contains(said, []byte(view.ProblemType+"unknown-outcome"))
 	case http.StatusBadGateway, http.StatusGatewayTimeout: // of a proxy

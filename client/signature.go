@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// SignatureAge is the largest accepted difference between the signature's time and the server's
-// clock.
+// SignatureAge is the largest accepted difference between the time of the signature and the
+// server's clock.
 const SignatureAge = 5 * time.Minute
 
-// CheckSignature checks that a job or an alert with this secret has sent the request to this host
-// and path, with this body, at most [SignatureAge] before now. The host is r.Host, so a proxy must
-// preserve it.
+// CheckSignature checks who sent a request: a job or an alert with this secret. It also checks that
+// the request was sent to this host and path, with this body, and at most [SignatureAge] before
+// now. The host is r.Host, so a proxy must keep it.
 //
-// The request may still be a replay. To exclude replays, accept each X-Gocrontab-Launch (for an
-// alert, each Idempotency-Key) only once.
+// The request may still be a replay. To exclude replays, accept each X-Gocrontab-Launch only once.
+// For an alert, accept each Idempotency-Key only once.
 func CheckSignature(r *http.Request, body, secret []byte, now time.Time) error {
 	header := r.Header.Get("X-Gocrontab-Signature")
 	if header == "" {

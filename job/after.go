@@ -9,8 +9,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// After makes a job due by the ends of runs of other jobs, its upstream jobs, instead of by a
-// schedule.
+// After makes a job due when runs of other jobs end. These jobs are its upstream jobs. A job with
+// After has no schedule.
 type After struct {
 	Jobs   []string `json:"jobs"`             // names, of the same app or as app/name
 	On     string   `json:"on,omitempty"`     // which ends count
@@ -36,7 +36,8 @@ const (
 	MaxDelay = 366 * 24 * time.Hour
 )
 
-// Counts reports whether the final end of a run that has begun counts.
+// Counts reports whether an outcome makes the job due. o is the final outcome of a run that has
+// begun.
 func (a *After) Counts(o Outcome) bool {
 	switch a.On {
 	case OnSuccess:
@@ -134,8 +135,8 @@ func (s *Spec) validateAfter(p *Problems) {
 	}
 }
 
-// unscheduled reports whether the due times of the job do not follow from its definition alone:
-// they come from ends of runs or from people.
+// unscheduled reports whether the definition alone does not give the job's due times. They come
+// from ends of runs, or from people.
 func (s *Spec) unscheduled() bool { return s.Delay != 0 || s.After != nil || s.Manual }
 
 // checkUnscheduled refuses fields that shape the due times of a schedule.
@@ -172,8 +173,8 @@ func (s *Spec) FirstDelayed(now Micros) Micros {
 	return now
 }
 
-// NextDelayed returns the due time of a job with a delay whose last run has ended; zero: it has
-// none, because the job's end has come.
+// NextDelayed returns the due time of a job with a delay whose last run has ended. It returns zero
+// if the job has no further due time because its end has come.
 func (s *Spec) NextDelayed(ended, now Micros) Micros {
 	next := max(now, ended.Add(time.Duration(s.Delay)))
 	if s.End != nil && next > MicrosOf(*s.End) {

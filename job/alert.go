@@ -12,10 +12,11 @@ import (
 	"go-crontab/job/problem"
 )
 
-// AlertEvent is a kind of event that alerts report.
+// AlertEvent is a kind of event that alerts can report.
 type AlertEvent string
 
-// The events. The first ones concern one job. The events from AlertFailures on concern several jobs or the cluster.
+// The events. Events before AlertFailures concern one job. AlertFailures and all later events
+// concern several jobs or the cluster.
 const (
 	AlertFailed     AlertEvent = "failed"      // a due time failed in all its attempts
 	AlertStarted    AlertEvent = "started"     // a run was started
@@ -24,7 +25,7 @@ const (
 	AlertLost       AlertEvent = "lost"        // the node of a run vanished
 	AlertLateStart  AlertEvent = "late_start"  // a due time was not started in time
 	AlertLateFinish AlertEvent = "late_finish" // a due time did not end in time
-	AlertNeverRan   AlertEvent = "never_ran"   // a due time was missed, or the job did not run for too long
+	AlertNeverRan   AlertEvent = "never_ran"   // a due time was missed, or the job has not run for too long
 	AlertFailures   AlertEvent = "failures"    // too many failures within a time
 	AlertNodeGone   AlertEvent = "node_gone"   // a node vanished and has not come back
 	AlertBacklog    AlertEvent = "backlog"     // too many due times are overdue
@@ -53,13 +54,14 @@ func AlertTroubles() []AlertEvent {
 	}
 }
 
-// OfCluster reports whether an event concerns nodes or the cluster. For such an event the jobs of a
-// rule do not matter.
+// OfCluster reports whether an event concerns nodes or the cluster. For such an event it does not
+// matter which jobs a rule covers.
 func (e AlertEvent) OfCluster() bool {
 	return e == AlertNodeGone || e == AlertClockSkew || slices.Contains(AlertTroubles(), e)
 }
 
-// Once reports whether an event has no duration. Such an event is sent each time and raises no alert.
+// Once reports whether an event has no duration. Such an event is sent each time. It raises no
+// alert.
 func (e AlertEvent) Once() bool { return e == AlertStarted || e == AlertSucceeded }
 
 // OfJob reports whether an event concerns a single job.
@@ -117,14 +119,14 @@ type AlertRule struct {
 	Text  string `json:"text,omitempty" doc:"A template for the text of messages. Default: the built-in one."`
 }
 
-// AlertFailing is the threshold of failures: Count within Within.
+// AlertFailing is the threshold for failures: Count failures within Within.
 type AlertFailing struct {
 	Count  int      `json:"count" doc:"The number of failed due times, from 2 to 1000."`
 	Within Duration `json:"within" doc:"The period in which they fail, from 1s to 744h."`
 	Per    string   `json:"per,omitempty" enum:"job,app,rule" doc:"Whether failures of one job, of one app, or of all jobs of the rule are counted together. Default job."`
 }
 
-// AlertOverdue is the threshold of the backlog: the number of overdue due times.
+// AlertOverdue is the threshold for the backlog: the number of overdue due times.
 type AlertOverdue struct {
 	Tasks     int      `json:"tasks,omitempty" doc:"The number of overdue due times, from 1 to 10000."`
 	OlderThan Duration `json:"older_than,omitempty" doc:"How long they are overdue, from 1s to 744h."`
@@ -183,7 +185,8 @@ func (r *AlertRule) Defaults() {
 	}
 }
 
-// Validate returns all problems of a rule with its defaults filled in, as Problems, or nil.
+// Validate returns all problems of a rule, as Problems, or nil. The rule must have its defaults
+// filled in.
 func (r *AlertRule) Validate() error {
 	var p Problems
 	checkName(&p, "name", r.Name)
@@ -238,8 +241,9 @@ func (r *AlertRule) Validate() error {
 	return p.orNil()
 }
 
-// CheckStored checks only the times and counts of a stored rule with its defaults filled in. It
-// returns Problems or nil. A rule with any other problem can still send alerts.
+// CheckStored checks only the times and counts of a stored rule. The rule must have its defaults
+// filled in. CheckStored returns Problems or nil. A rule with any other problem can still send
+// alerts.
 func (r *AlertRule) CheckStored() error {
 	var p Problems
 	checkSpan(&p, "repeat", r.Repeat, time.Second, maxAlertTime)
@@ -254,7 +258,7 @@ func (p Problems) orNil() error {
 	return p
 }
 
-// checkLine accepts only one line of readable text.
+// checkLine refuses a text that is longer than one line or that people cannot read.
 func checkLine(p *Problems, field, s string, most int) {
 	switch {
 	case s == "":
@@ -308,8 +312,8 @@ func checkSpan(p *Problems, field string, d Duration, least, most time.Duration)
 	}
 }
 
-// checkThresholds requires every threshold that an event of the rule needs. It refuses any threshold that no event
-// uses, because its author would think that it has an effect.
+// checkThresholds requires every threshold that an event of the rule needs. It refuses a threshold
+// that no event uses, because the rule's author would think that the threshold has an effect.
 func (r *AlertRule) checkThresholds(p *Problems) {
 	for _, t := range []struct {
 		event  AlertEvent
@@ -362,7 +366,7 @@ func (r *AlertRule) checkThresholds(p *Problems) {
 	}
 }
 
-// AlertJob is the part of a job that rules look at.
+// AlertJob is the part of a job that rules depend on.
 type AlertJob struct {
 	ID           int64
 	App, Name    string
@@ -418,7 +422,7 @@ func matches(pattern, text string) bool {
 	return strings.HasSuffix(text, last)
 }
 
-// Silence stops messages about alerts for a while. The alerts are recorded all the same.
+// Silence stops messages about alerts for a while. The alerts are still recorded.
 type Silence struct {
 	ID      int64
 	App     string // only alerts of this app; "": all
@@ -465,8 +469,8 @@ func (s *Silence) Check(now Micros) error {
 	return p.orNil()
 }
 
-// Covers reports whether the silence applies to an alert of a rule. app and jobName are empty if
-// the alert has none.
+// Covers reports whether the silence applies to an alert of a rule. app and jobName are empty for
+// an alert that has none.
 func (s *Silence) Covers(rule, app, jobName string) bool {
 	return (s.App == "" || s.App == app) && (s.Job == "" || s.Job == jobName) && (s.Rule == "" || s.Rule == rule)
 }

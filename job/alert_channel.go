@@ -26,7 +26,7 @@ const (
 	ChannelWeCom     ChannelType = "wecom"     // a group robot of WeCom
 	ChannelEmail     ChannelType = "email"     // by SMTP
 	ChannelPagerDuty ChannelType = "pagerduty" // events of the API v2
-	ChannelHeartbeat ChannelType = "heartbeat" // a URL called as long as all is well
+	ChannelHeartbeat ChannelType = "heartbeat" // a URL that is called as long as all is well
 )
 
 // ChannelTypes lists all types.
@@ -102,7 +102,7 @@ func (c *AlertChannel) Defaults() {
 	}
 }
 
-// WholeSecret returns the secret if a text is nothing but its placeholder.
+// WholeSecret returns the secret if the text is the placeholder of a secret and nothing else.
 func WholeSecret(text string) (Secret, bool) {
 	name, found := strings.CutPrefix(strings.TrimSpace(text), opening)
 	name, closed := strings.CutSuffix(name, closing)
@@ -137,9 +137,9 @@ func (c *AlertChannel) Secrets() []SecretUse {
 	return uses
 }
 
-// MissingSecrets returns a problem for each secret of the channel that the cluster does not have. A
-// channel belongs to no app, so it can only use secrets that belong to no app. exist holds the
-// existing secrets.
+// MissingSecrets returns a problem for each secret of the channel that does not exist. A channel
+// belongs to no app, so it can only use secrets that belong to no app. exist holds the existing
+// secrets.
 func (c *AlertChannel) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range c.Secrets() {
 		if !exist[AppSecret{"", u.Name}] {
@@ -179,7 +179,8 @@ func FillSecrets(text string, value func(Secret) (string, error)) (string, error
 	return fillSecrets(text, value)
 }
 
-// CheckAlertURL checks an address that a node is to call. It returns the problem, or "".
+// CheckAlertURL checks an address that a node is to call. It returns the problem. Without a problem
+// it returns "".
 func CheckAlertURL(text string) string {
 	var p Problems
 	checkURL(&p, "url", text, wantURL)
@@ -189,7 +190,8 @@ func CheckAlertURL(text string) string {
 	return p[0].Message
 }
 
-// Validate returns all problems of a channel with its defaults filled in, as Problems, or nil.
+// Validate returns all problems of a channel, as Problems, or nil. The channel must have its
+// defaults filled in.
 func (c *AlertChannel) Validate() error {
 	var p Problems
 	checkName(&p, "name", c.Name)
@@ -224,7 +226,7 @@ func (c *AlertChannel) Validate() error {
 	return p.orNil()
 }
 
-// beatsPerMinute is the largest number of messages that a heartbeat makes in a minute.
+// beatsPerMinute is the largest number of messages that a heartbeat channel sends in a minute.
 func (c *AlertChannel) beatsPerMinute() int {
 	every := time.Duration(c.Every)
 	if c.Type != ChannelHeartbeat || every < 10*time.Second { // validation refuses that
@@ -379,8 +381,8 @@ func (e *AlertEmail) check(p *Problems) {
 	}
 }
 
-// Ping is a URL to call when a due time has ended. The monitor at that URL raises an alarm if no
-// call comes in time.
+// Ping is a URL to call when a due time has ended. A monitor at that URL raises an alarm if no call
+// comes in time.
 type Ping struct {
 	URL     string `json:"url"`
 	FailURL string `json:"fail_url,omitempty"` // called if the due time did not succeed; "": no call

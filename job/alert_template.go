@@ -13,8 +13,8 @@ import (
 )
 
 // Templates use Go's text/template with limits, so that every template ends soon with a small
-// result: a template cannot call another, a range covers only lists and cannot contain a range, and
-// the results of functions are bounded.
+// result. A template cannot call another template. A range covers only lists, and cannot contain
+// another range. The results of functions are bounded.
 
 // Bounds of rendering.
 const (
@@ -23,7 +23,7 @@ const (
 	checkTime    = templateTime / 5 // when a rule is saved
 )
 
-// AlertItem is an event of a message, as templates and webhooks see it.
+// AlertItem is an event of a message, in the form for templates and webhooks.
 type AlertItem struct {
 	What     string     `json:"what" doc:"'fired', 'repeated' (still firing), 'resolved' (it has ended), 'info' (it started or succeeded) or 'test'."`
 	Event    AlertEvent `json:"event" doc:"The event that it is about."`
@@ -90,8 +90,8 @@ func checkTemplate(p *Problems, field, text string) {
 	}
 }
 
-// samples returns two messages to test templates with: one with a single event, and one with very
-// many, half of them without a job.
+// samples returns two messages for testing templates. One has a single event. The other has very
+// many events, half of them without a job.
 func samples() []*AlertMessage {
 	const at = "2027-01-30T02:00:00Z"
 	item := func(what string) AlertItem {
@@ -121,8 +121,8 @@ func samples() []*AlertMessage {
 	return []*AlertMessage{one, many}
 }
 
-// Render renders a template. It ends within about a second, whatever the template does. The error
-// says why there is no text.
+// Render renders a template. It ends within about a second, whatever the template does. If there is
+// no text, the error says why.
 func Render(text string, m *AlertMessage) (string, error) {
 	r := &rendering{end: time.Now().Add(templateTime)}
 	t, err := parseTemplate(text, r)
@@ -178,7 +178,8 @@ func (r *rendering) bound(n int) error {
 	return nil
 }
 
-// funcs returns the functions of templates: Go's functions that make texts, bounded, and some more.
+// funcs returns the functions for templates: Go's functions that make texts, with a bounded result,
+// and some more.
 func (r *rendering) funcs() template.FuncMap {
 	bounded := func(f func(...any) string) func(...any) (string, error) {
 		return func(args ...any) (string, error) {

@@ -32,8 +32,8 @@ const (
 	LimitWaiting Limit = "waiting"
 )
 
-// AllLimits lists the limits that refuse changes. The limit of kept output refuses nothing; it
-// removes old output.
+// AllLimits lists the limits that refuse changes. The limit of kept output is not among them: it
+// only removes old output.
 var AllLimits = []Limit{LimitJobs, LimitRuns, LimitWaiting}
 
 // Validate returns all problems.
@@ -56,7 +56,7 @@ func (l *AppLimits) Validate() error {
 	return p
 }
 
-// Encode returns the limits as JSON for the audit.
+// Encode returns the limits as JSON for an audit line.
 func (l AppLimits) Encode() string {
 	b, _ := json.Marshal(l) // numbers cannot fail
 	return string(b)
@@ -99,8 +99,8 @@ func Jobs(n int64) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// CheckJobs returns *OverLimit if adds more jobs would exceed the limit of an app with has jobs. An
-// app that is already over a lowered limit keeps its jobs.
+// CheckJobs returns *OverLimit if an app with has jobs may not have adds more jobs. An app that is
+// already over a lowered limit keeps its jobs.
 func (l AppLimits) CheckJobs(app string, has, adds int64) error {
 	if l.Jobs == 0 || adds <= 0 || has+adds <= l.Jobs {
 		return nil
@@ -122,7 +122,7 @@ func (l AppLimits) CheckRun(app string, starts Starts, waiting int64, now Micros
 	return nil
 }
 
-// Starts counts the starts of an app by second (since 1970).
+// Starts counts the starts of an app in each second. The key is the second since 1970.
 type Starts map[int64]int64
 
 // startsKept is the length of the counted window in seconds.
@@ -131,15 +131,16 @@ const startsKept = 60
 // SecondOf converts an instant to seconds since 1970.
 func SecondOf(at Micros) int64 { return int64(at) / int64(time.Second/time.Microsecond) }
 
-// FirstOfMinute is the first second of the counted window. The window has sixty seconds and ends
-// with the second of now.
+// FirstOfMinute is the first second of the counted window. The window has sixty seconds up to the
+// second of now.
 func FirstOfMinute(now Micros) int64 { return SecondOf(now) - startsKept + 1 }
 
-// startsAhead is the number of seconds that a start may be ahead of the reader's clock. Starts
-// further ahead do not count: they are from before MySQL's clock was put back.
+// startsAhead is how many seconds a start may be ahead of the reader's clock. Starts further ahead
+// do not count: they were counted before MySQL's clock was put back.
 const startsAhead = 5
 
-// LastMinute returns the number of starts in the window.
+// LastMinute returns the number of starts in the window. Starts up to startsAhead seconds after now
+// count, too.
 func (s Starts) LastMinute(now Micros) (n int64) {
 	first, last := FirstOfMinute(now), SecondOf(now)+startsAhead
 	for at, starts := range s {
@@ -150,7 +151,8 @@ func (s Starts) LastMinute(now Micros) (n int64) {
 	return n
 }
 
-// Wait returns the time until fewer than most starts count, in whole seconds and at least one.
+// Wait returns how long it takes until fewer than most starts count. The result is in whole
+// seconds, and at least one second.
 func (s Starts) Wait(most int64, now Micros) time.Duration {
 	left, second := s.LastMinute(now), FirstOfMinute(now)
 	wait := int64(0)

@@ -19,8 +19,8 @@ const (
 	MaxApplyCalendars = 100
 )
 
-// Apply is the wanted state of a cluster, as read from files: groups, calendars, alert channels and
-// rules, retention rules, pauses of apps and of the cluster, and jobs.
+// Apply is the wanted state of a cluster, as read from files. It holds groups, calendars, alert
+// channels and rules, retention rules, pauses of apps and of the cluster, and jobs.
 type Apply struct {
 	Groups    []GroupSpec
 	Calendars []CalendarSpec
@@ -46,18 +46,18 @@ type GroupSpec struct {
 type Wanted struct {
 	Spec
 	Paused  *bool  // nil: unchanged; a new job is not paused
-	Version *int64 // the version the job must have; 0: it must not exist; nil: any
+	Version *int64 // the version that the job must have; 0: it must not exist; nil: any
 }
 
-// Prune selects the jobs that belong to a set of files; a selected job that is not in the files is
-// deleted. Zero fields do not restrict. App or Labels must be set.
+// Prune selects the jobs that belong to a set of files. A selected job that is not in the files is
+// deleted. A zero field selects all jobs. App or Labels must be set.
 type Prune struct {
 	App    string
 	Labels map[string]string // the job must have all
 	Apps   []string          // restricts further than App; nil: all apps
 }
 
-// KindGroup is the kind of groups in the audit.
+// KindGroup is the kind of groups in audit lines.
 const KindGroup Kind = "group"
 
 // Applying is the effect of an Apply on one object.
@@ -79,7 +79,7 @@ type Applied struct {
 	Rules     []AppliedObject
 	Retention []AppliedObject // named by app; "" is the cluster
 	Pauses    []AppliedObject // named by app, too
-	Jobs      []AppliedJob    // the jobs of the Apply in its order, then the deleted ones by name
+	Jobs      []AppliedJob    // the jobs of the Apply in its order, then the deleted jobs by name
 }
 
 // Objects returns everything but the jobs.
@@ -87,14 +87,14 @@ func (a *Applied) Objects() []AppliedObject {
 	return slices.Concat(a.Groups, a.Calendars, a.Channels, a.Rules, a.Retention, a.Pauses)
 }
 
-// AppliedObject is an object other than a job.
+// AppliedObject is the result for an object other than a job.
 type AppliedObject struct {
 	Name    string
 	Action  Applying
 	Changes []Change
 }
 
-// AppliedJob is a job. The id and the version are zero if the job would be created.
+// AppliedJob is the result for a job. The id and the version are zero if the job would be created.
 type AppliedJob struct {
 	Action   Applying
 	Job      Job // after the change
@@ -102,14 +102,14 @@ type AppliedJob struct {
 	Warnings []problem.Text // see Spec.Warnings
 }
 
-// Change is a changed field. Values are JSON; nil means not set.
+// Change is a changed field. Values are JSON. A nil value means not set.
 type Change struct {
 	Field   string          `json:"field" doc:"The path of the field, such as 'retry.attempts'."`
 	Was     json.RawMessage `json:"was,omitempty" doc:"The old value. Absent if it was not set."`
 	Becomes json.RawMessage `json:"becomes,omitempty" doc:"The new value. Absent if it is no longer set."`
 }
 
-// Check fills the defaults in and returns Problems or nil. The fields of the Problems are paths in
+// Check fills in the defaults, and returns Problems or nil. The fields of the Problems are paths in
 // the manifest, such as jobs[3].schedule.
 func (a *Apply) Check(now time.Time) error {
 	var p Problems
@@ -158,7 +158,7 @@ func (p *Problems) within(place string, err error) {
 	}
 }
 
-// twice adds a problem if a name was given before. list and i give the place of the name.
+// twice adds a problem if the same name was given before. list and i say where the name is.
 func twice[K comparable](p *Problems, seen map[K]int, key K, list string, i int) {
 	if first, is := seen[key]; is {
 		p.Add(fmt.Sprintf("%s[%d].name", list, i), problem.GivenAlreadyAs, key, fmt.Sprintf("%s[%d]", list, first))
@@ -220,8 +220,8 @@ func (a *Apply) checkPrune(p *Problems) {
 	}
 }
 
-// KeepStart copies the start of the replaced definition, if s has none. So an interval keeps its
-// phase, and the count for MaxFires goes on.
+// KeepStart copies the start of the replaced definition if s has no start. So an interval keeps its
+// phase, and the count for MaxFires continues.
 func (s *Spec) KeepStart(old *Spec) {
 	if s.Start != nil {
 		return
@@ -232,8 +232,8 @@ func (s *Spec) KeepStart(old *Spec) {
 	}
 }
 
-// Same reports whether two definitions with defaults mean the same. Instants may have different
-// offsets.
+// Same reports whether two definitions mean the same. Both must have their defaults filled in.
+// Equal instants may have different offsets.
 func (s *Spec) Same(other *Spec) bool {
 	a, err1 := s.inUTC().Encode()
 	b, err2 := other.inUTC().Encode()
@@ -257,7 +257,8 @@ func (s *Spec) inUTC() *Spec {
 	return &u
 }
 
-// Diff lists the fields in which two definitions with defaults differ. Either may be nil.
+// Diff lists the fields in which two definitions differ. Both must have their defaults filled in.
+// Either may be nil.
 func (s *Spec) Diff(other *Spec) []Change {
 	return diff(s.flat(), other.flat())
 }
@@ -298,7 +299,8 @@ func diff(a, b map[string]json.RawMessage) []Change {
 	return out
 }
 
-// flatten encodes v and returns its non-empty leaves by path. A leaf is any value but an object.
+// flatten encodes v and returns its non-empty leaves by path. Every value except an object is a
+// leaf.
 func flatten(v any) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	var text bytes.Buffer
@@ -330,7 +332,7 @@ func flatten(v any) map[string]json.RawMessage {
 	return out
 }
 
-// Conflicts lists the jobs of an Apply that are not at the wanted version.
+// Conflicts lists the jobs of an Apply that do not have the wanted version.
 type Conflicts []Problem
 
 func (c Conflicts) Error() string { return Problems(c).Error() }

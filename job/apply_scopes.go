@@ -42,10 +42,10 @@ func (s *PauseSpec) Request() (r PauseRequest) {
 	return r
 }
 
-// MaxApplyScopes bounds the retention rules in one Apply, and the pauses.
+// MaxApplyScopes bounds the retention rules in one Apply, and also the pauses.
 const MaxApplyScopes = 1000
 
-// checkScope adds the problems of the scope and the app of a rule or a pause.
+// checkScope adds problems if the scope and the app of a rule or a pause are wrong.
 func checkScope(p *Problems, seen map[string]int, list string, i int, scope, app string) {
 	place := fmt.Sprintf("%s[%d]", list, i)
 	switch {

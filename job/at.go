@@ -7,7 +7,7 @@ type At struct{ due time.Time }
 
 var _ Schedule = At{}
 
-// NewAt returns an At that is due at t, truncated to microseconds.
+// NewAt returns an At that is due at t. The due time is truncated to microseconds.
 func NewAt(t time.Time) At {
 	if t.IsZero() {
 		return At{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Entry is a line of the audit: a committed change, its author, and the values before and after.
+// Entry is an audit line: a committed change, its author, and the values before and after.
 type Entry struct {
 	ID int64 // roughly in the order of the changes
 	At Micros
@@ -52,13 +52,13 @@ const (
 	ActionReap     Action = "reap"   // of a dead session, by a peer or its guard
 	ActionLeave    Action = "leave"  // of a session that ended normally
 	ActionFence    Action = "fence"  // of a session that lost its lease and killed its commands
-	ActionReset    Action = "reset"  // of runs of a dead session: they end lost
+	ActionReset    Action = "reset"  // of runs of a dead session, which become lost
 	ActionBreak    Action = "break"  // of a job that can no longer be planned
-	ActionVoid     Action = "void"   // a change with an unknown commit that was not made
+	ActionVoid     Action = "void"   // a change that was not made; its commit had been unknown
 )
 
-// SessionLife is what the audit says about a dead session, as JSON. The session may have started
-// runs between the two instants.
+// SessionLife is what an audit line says about a dead session, as JSON. The session may have
+// started runs between the two instants.
 type SessionLife struct {
 	Session  string    `json:"session"`
 	Started  time.Time `json:"started"`

@@ -11,7 +11,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Link is the place of an audit line in the chain of hashes. The zero Link precedes the first
+// Link is the place of an audit line in the chain of hashes. The zero Link comes before the first
 // line.
 type Link struct {
 	Seq  int64 // from 1, without a gap
@@ -20,11 +20,11 @@ type Link struct {
 	Hash [32]byte
 }
 
-// timeBytes is the number of bytes of a hash that hold the time of its line.
+// timeBytes is how many bytes of a hash hold the time of its line.
 const timeBytes = 8
 
 // Next returns the link of the next line. Its hash begins with the time of the line, so the time
-// remains known after old lines are removed. The other bytes are from the SHA-256 of the previous
+// remains known after old lines are removed. The other bytes come from a SHA-256 of the previous
 // hash, the sequence number and all fields of the line. Each field is written as its length, a
 // colon, its bytes and a comma, so different lines never have equal input.
 func (l Link) Next(e *Entry) Link {
@@ -45,13 +45,13 @@ func (l Link) Next(e *Entry) Link {
 	return next
 }
 
-// Written returns the time of the line from its hash. A changed time changes the hash.
+// Written returns the time of the line, which is part of its hash. A changed time changes the hash.
 func (l Link) Written() Micros { return Micros(binary.BigEndian.Uint64(l.Hash[:timeBytes])) }
 
-// Head formats a link for people to keep: SEQ:HASH.
+// Head formats a link as SEQ:HASH, for people to keep.
 func (l Link) Head() string { return fmt.Sprintf("%d:%x", l.Seq, l.Hash) }
 
-// ParseHead reads the output of Head. Line and At are not in it.
+// ParseHead reads the output of Head. The result has no Line and no At.
 func ParseHead(text string) (Link, error) {
 	number, hash, _ := strings.Cut(text, ":")
 	seq, err := strconv.ParseInt(number, 10, 64)

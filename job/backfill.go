@@ -6,7 +6,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Backfill is a request to start the due times of a job in a range now, even if they ran before.
+// Backfill is a request to start all due times of a job in a range now, even due times that ran
+// before.
 type Backfill struct {
 	ID       int64
 	JobID    int64

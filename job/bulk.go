@@ -2,7 +2,7 @@ package job
 
 import "go-crontab/job/problem"
 
-// Bulk is a request to change several jobs in the same way.
+// Bulk is a request to make the same change to several jobs.
 type Bulk struct {
 	Action Action // ActionPause, ActionResume, ActionRun or ActionDelete
 	Pause  PauseRequest
@@ -40,8 +40,8 @@ const (
 // Refused is the result for a job that stays unchanged.
 func Refused(why problem.Text) Bulked { return Bulked{Result: BulkRefused, Why: why} }
 
-// Of predicts the result for a job. unreadable is the error from reading its definition. Errors
-// that occur only during the change are not predicted.
+// Of predicts the result for a job. unreadable is the error from reading the job's definition.
+// Errors that occur only during the change are not predicted.
 func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 	out := Bulked{Result: BulkChanged, Version: j.Version}
 	switch b.Action {
@@ -62,8 +62,8 @@ func (b *Bulk) Of(j *Job, unreadable error) Bulked {
 	return out
 }
 
-// Alters reports whether the pause would change the job: the job is not paused, or the reason or
-// the end differs.
+// Alters reports whether the pause would change the job. It would if the job is not paused, or if
+// the reason or the end differs.
 func (r PauseRequest) Alters(j *Job) bool {
 	return !j.Paused || r != PauseRequest{} && r != PauseRequest{Reason: j.PauseReason, Until: j.PauseUntil}
 }

@@ -22,15 +22,15 @@ const (
 	maxCalendarWords = 16 << 10 // bytes of weekday and hours lines together
 )
 
-// CalendarSpec is the definition of a calendar as people write it. Jobs that name it have due times
-// only on its days and within its hours.
+// CalendarSpec is the definition of a calendar as people write it. A job that names the calendar
+// has due times only on the calendar's days and within its hours.
 //
 // A calendar judges the due time that the schedule gives, before the job's jitter is added. A day
 // is closed if exclude or exclude_weekdays names it. An entry in include opens the day again, but
 // only in the same calendar. If a job names several calendars, all must be open.
 //
-// An included day can count as another day of the week (see CalendarDay.As), as make-up workdays
-// do. This applies to the job's schedule, and to the weekdays and hours of all of the job's
+// An included day can count as another day of the week (see CalendarDay.As), for example a make-up
+// workday. This applies to the job's schedule, and to the weekdays and hours of all of the job's
 // calendars.
 type CalendarSpec struct {
 	Name        string `json:"name" doc:"Its name, which cannot be changed."`
@@ -43,32 +43,32 @@ type CalendarSpec struct {
 	Include         []CalendarDay `json:"include,omitempty" doc:"Days that are open although the calendar excludes them."`
 }
 
-// CalendarDay is a day, or the days from Date to End inclusive. The dates have a year (2027-02-06),
-// or repeat every year (12-25). If several entries of a list name a day, an entry with a year wins,
-// and among equals the first.
+// CalendarDay is a single day, or all days from Date to End, both included. The dates have a year
+// (2027-02-06), or repeat every year (12-25). If several entries of a list name a day, entries with
+// a year win. Among these, the first entry wins.
 type CalendarDay struct {
 	Date string `json:"date" doc:"The day, such as '2027-02-06', or '12-25' for every year."`
 	End  string `json:"end,omitempty" doc:"The last day of a range, inclusive."`
-	// As is only for included days. mon … sun makes the day count as that day of the week. workday
-	// makes it count as a working day: rules that hold on every working day of the week hold on it.
-	// By default a day that is off by its weekday counts as a workday, and any other day as itself.
-	// A day is off by its weekday if exclude_weekdays names that weekday. If exclude_weekdays is
-	// empty, Saturday and Sunday are off.
+	// As says how an included day counts. mon … sun: as that weekday. workday: as a working day, so
+	// that rules for every working day hold on it. Default: as workday if the calendar closes its
+	// weekday, otherwise as its own weekday. Closed weekdays are those in exclude_weekdays, or
+	// Saturday and Sunday if that is empty.
 	As   string `json:"as,omitempty" doc:"For an included day: the day of the week that it counts as, 'mon' to 'sun', or 'workday'. Without it, 'workday' if its weekday is off: a make-up workday."`
 	Note string `json:"note,omitempty" doc:"A note such as the name of the holiday, shown wherever the day matters."`
 }
 
 // CalendarHours are weekly hours. Each line gives days of the week and times, such as "mon-fri
-// 08:00-18:00". The first minute is included, the last is not: a due time at 18:00 is outside.
+// 08:00-18:00". The first minute is open. The last minute is closed: a due time at 18:00 is
+// outside.
 type CalendarHours struct {
 	Only   []string `json:"only,omitempty" doc:"Open only in these hours, such as 'mon-fri 08:00-18:00'. The end is exclusive."`
 	Except []string `json:"except,omitempty" doc:"Closed in these hours."`
 }
 
-// asWorkday is the As of a day that counts as a working day.
+// asWorkday is the value of As for a day that counts as a working day.
 const asWorkday = "workday"
 
-// Defaults brings fields that can be written in several ways into their stored form.
+// Defaults converts fields that can be written in several ways to their stored form.
 func (c *CalendarSpec) Defaults() {
 	c.Timezone = canonicalZone(c.Timezone)
 	if w, err := parseWeekdayList(c.ExcludeWeekdays); err == nil {
@@ -107,8 +107,8 @@ func (c *CalendarSpec) Validate() error {
 	return err
 }
 
-// Compile makes a calendar of the definition. Errors are Problems. The calendar keeps a reference
-// to the definition, which must not be changed afterwards.
+// Compile makes a calendar from the definition. Errors are Problems. The calendar keeps a reference
+// to the definition, so the definition must not be changed afterwards.
 func (c *CalendarSpec) Compile() (*Calendar, error) {
 	var p Problems
 	checkName(&p, "name", c.Name)
@@ -216,7 +216,7 @@ func (c *Calendar) windows(lines []string, field string, p *Problems, apply func
 	}
 }
 
-// lend reads the As of included days, and lists the days that count as another weekday.
+// lend reads the As of included days. It lists the days that count as another weekday.
 func (c *Calendar) lend(p *Problems) {
 	list := c.spec.Include
 	c.as = make([]weekdays, len(list))
@@ -255,8 +255,8 @@ func (c *CalendarSpec) Encode() (string, error) {
 	return string(b), err
 }
 
-// DecodeCalendar reads the output of Encode. An unknown field, written by a newer version, is an
-// error: if it were ignored, jobs would be due when they must not be.
+// DecodeCalendar reads the output of Encode. An unknown field is an error: a newer version has
+// written it. If the field were ignored, jobs would be due at times that the calendar closes.
 func DecodeCalendar(text string) (CalendarSpec, error) {
 	var c CalendarSpec
 	d := json.NewDecoder(strings.NewReader(text))
@@ -288,16 +288,16 @@ func (c *Calendar) Name() string { return c.name }
 // Spec returns the definition, which is read-only.
 func (c *Calendar) Spec() *CalendarSpec { return c.spec }
 
-// Digest hashes the output of Encode: calendars with equal digests are equal.
+// Digest returns the hash of the definition's stored form. Calendars with equal digests are equal.
 func (c *Calendar) Digest() [sha256.Size]byte { return c.digest }
 
-// civilOf returns the wall clock of a zone at an instant, both in seconds.
+// civilOf returns what the wall clock of a zone shows at an instant. Both are in seconds.
 func civilOf(zone *time.Location, t int64) int64 {
 	_, offset := time.Unix(t, 0).In(zone).Zone()
 	return t + int64(offset)
 }
 
-// lends returns the weekdays that a day counts as. The empty set means its own weekday.
+// lends returns the weekdays that a day counts as. The empty set means the day's own weekday.
 func (c *Calendar) lends(day int64) weekdays {
 	if entry := c.include.at(day); entry >= 0 {
 		return c.lentBy(day, entry)
@@ -313,15 +313,15 @@ func (c *Calendar) lentBy(day int64, entry int) weekdays {
 	case c.as[entry] != 0:
 		return c.as[entry]
 	case own&c.work == 0:
-		return c.work // empty if every weekday is off: then the day counts as itself
+		return c.work // if the calendar closes every weekday, this is empty, and the day counts as itself
 	}
 
 	return 0
 }
 
-// at reports whether a minute of a day is open, and until which minute this answer holds. as lists
-// the weekdays that the day counts as; empty: its own. The minute is open only if it is open on
-// each of them.
+// at reports whether a minute of a day is open, and until which minute that stays so. as holds the
+// weekdays that the day counts as. If as is empty, the day counts as its own weekday. The minute is
+// open only if it is open on each of the weekdays.
 func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int) {
 	if as == 0 {
 		as = onlyWeekday(weekdayOf(day))
@@ -338,8 +338,8 @@ func (c *Calendar) at(day int64, minute int, as weekdays) (open bool, until int)
 	return c.open.at(as, minute)
 }
 
-// shutUntil returns the first day, from day on, that no dated exclusion closes. It returns limit if
-// there is none before.
+// shutUntil returns the first day, from day on, that no dated exclusion closes. If all days before
+// limit are closed, it returns limit.
 func (c *Calendar) shutUntil(day, limit int64) int64 {
 	for limit = min(limit, lastCalendarDay); day < limit && c.exclude.at(day) >= 0 && c.include.at(day) < 0; {
 		day++
@@ -347,7 +347,7 @@ func (c *Calendar) shutUntil(day, limit int64) int64 {
 	return day
 }
 
-// why gives the reason why a closed minute is closed.
+// why gives the reason for which a closed minute is closed.
 func (c *Calendar) why(day int64, as weekdays) string {
 	own := weekdayOf(day)
 	if entry := c.exclude.at(day); entry >= 0 && c.include.at(day) < 0 {
@@ -374,7 +374,7 @@ func (c *Calendar) why(day int64, as weekdays) string {
 	return "the hours of the day are " + strings.Join(hours, ", ")
 }
 
-// noteOf returns the note of an entry, or its dates.
+// noteOf returns the note of an entry. For an entry without a note it returns the dates.
 func noteOf(e CalendarDay) string {
 	switch {
 	case e.Note != "":
@@ -402,7 +402,7 @@ const (
 	DayMakeup = "makeup"
 )
 
-// Days lists n days from a date such as 2027-02-06 on. It looks at this calendar alone.
+// Days lists n days from a date such as 2027-02-06 on. Only this calendar counts.
 func (c *Calendar) Days(date string, n int) ([]DayState, error) {
 	first, yearly, err := parseDate(date)
 	if err != nil || yearly {
@@ -442,7 +442,8 @@ func (c *Calendar) state(day int64) DayState {
 	return DayState{Date: s.Date, Weekday: s.Weekday, State: DayClosed, Why: c.why(day, as)}
 }
 
-// AddDays adds entries to a list. If the list already has an entry, only its note is replaced.
+// AddDays adds entries to a list. If the list already has the same entry, only the note is
+// replaced.
 func AddDays(list, more []CalendarDay) []CalendarDay {
 	out := slices.Clone(list)
 	seen := map[CalendarDay]int{}

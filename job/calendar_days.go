@@ -7,7 +7,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Days are counted from 1970-01-01. Calendars cover the years of cron.
+// Days are counted from 1970-01-01. Calendars cover the same years as cron expressions.
 var (
 	firstCalendarDay = dayOf(firstYear, time.January, 1)
 	lastCalendarDay  = dayOf(lastYear, time.December, 31)
@@ -21,8 +21,8 @@ func weekdayOf(day int64) time.Weekday { return time.Weekday(((day+4)%7 + 7) % 7
 
 func dateText(day int64) string { return time.Unix(day*secondsPerDay, 0).UTC().Format(time.DateOnly) }
 
-// leapYear contains every possible day of a year. Yearly days are numbered by their place in it,
-// from 0.
+// leapYear contains every possible day of a year. Yearly days are numbered from 0, in the order of
+// this year.
 const leapYear = 2000
 
 // daysBeforeMonth is the number of days before each month of a leap year.
@@ -52,12 +52,12 @@ func parseDate(s string) (day int64, yearly bool, err error) {
 	return 0, false, problem.Errorf(problem.NotADate, shorten(s))
 }
 
-// daySet finds the list entry that names a day. Dated entries take precedence over yearly ones, and
-// earlier entries over later ones.
+// daySet finds the list entry that names a day. Dated entries win over yearly entries. Earlier
+// entries win over later entries.
 type daySet struct {
 	first  int64   // first day of byDay
 	byDay  []int32 // entry + 1, or 0; from the first to the last dated day
-	yearly []int32 // the same by day of a leap year; nil: no yearly entry
+	yearly []int32 // the same for each day of a leap year; nil: no yearly entry
 }
 
 // daySpan is the first and the last day of an entry.
@@ -66,7 +66,7 @@ type daySpan struct {
 	yearly   bool
 }
 
-// span reads the days of an entry. part names the field with the error.
+// span reads the days of an entry. If there is an error, part names the wrong field.
 func (d CalendarDay) span() (s daySpan, part string, err error) {
 	if s.from, s.yearly, err = parseDate(d.Date); err != nil {
 		return s, "date", err
@@ -142,7 +142,7 @@ func newDaySet(list []CalendarDay, name string, p *Problems) daySet {
 	return s
 }
 
-// paintYearly paints yearly days, across the end of the year if to is before from.
+// paintYearly paints yearly days. If to is before from, the days go across the end of the year.
 func (s *daySet) paintYearly(entry, from, to int) {
 	if s.yearly == nil {
 		s.yearly = make([]int32, 366)

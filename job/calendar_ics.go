@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// maxRules bounds the work of a file: each recurring event is checked for every day to 2099.
+	// maxRules bounds the work for a file: each recurring event is checked for every day until
+	// 2099.
 	maxRules = 500
-	// firstEventYear is before the first year of calendars. An event may begin before that year,
-	// and the COUNT of its rule counts from its beginning.
+	// firstEventYear is before the first year of calendars. An event may begin before calendars do,
+	// and the COUNT of its rule counts from the event's beginning.
 	firstEventYear = 1900
 )
 
@@ -38,11 +39,13 @@ type icsEvent struct {
 // ParseICS reads the days of an iCalendar file (RFC 5545). It takes each VEVENT of whole days, with
 // DTEND or DURATION, and with an RRULE as far as recurrence supports it. An event that recurs
 // without end recurs until 2099. If such an event occurs every year and began in the year of now or
-// earlier, it becomes a yearly entry instead. A summary that contains workday marks make-up
-// workdays, which become included; all other days are excluded. If the file uses Apple's
-// X-APPLE-SPECIAL-DAY, that property decides instead. Then an event without it is a festival on
-// which people work, and is counted as ignored. Errors are Problems of lines. w limits the work; nil does
-// not.
+// earlier, it becomes a yearly entry instead.
+//
+// A summary that contains workday marks make-up workdays. They become included days; all other days
+// become excluded days. If the file uses Apple's X-APPLE-SPECIAL-DAY, only that property decides.
+// Then an event without the property is a festival on which people work, and counts as ignored.
+//
+// Errors are Problems of lines. w limits the work. A nil w does not limit it.
 func ParseICS(w *Work, text []byte, now time.Time, workday string) (ImportedDays, error) {
 	text, err := importText(text)
 	if err != nil {
@@ -219,7 +222,7 @@ func (e *icsEvent) line(l *icsLine, r *icsReader) {
 
 const appleWorkday = "ALTERNATE-WORKDAY"
 
-// take converts an event to days. marked reports whether the file uses Apple's property, see
+// take converts an event to days. marked reports whether the file uses Apple's property: see
 // ParseICS.
 func (r *icsReader) take(e *icsEvent, marked bool) {
 	if e.status == "CANCELLED" {
@@ -292,8 +295,8 @@ func (r *icsReader) take(e *icsEvent, marked bool) {
 
 func yearOf(day int64) int { y, _, _ := dateOf(day); return y }
 
-// yearlyEntry makes a yearly entry of an event's days. It refuses a range over the end of February,
-// because its number of days differs between years.
+// yearlyEntry makes a yearly entry from an event's days. It refuses a range over the end of
+// February, because the range has one more day in leap years.
 func yearlyEntry(start, length int64) (CalendarDay, bool) {
 	_, m, d := dateOf(start)
 	first := yearlyDay(m, d)
@@ -355,8 +358,7 @@ func (r *icsReader) extent(e *icsEvent) (start, length int64, ok bool) {
 
 const maxEventDays = 366
 
-// wholeDay reads a date, or midnight on a wall clock, because some programs write whole days that
-// way.
+// wholeDay reads a date, or midnight on a wall clock. Some programs write whole days as midnights.
 func (r *icsReader) wholeDay(l *icsLine) (int64, bool) {
 	day, midnight, err := icsDay(strings.TrimSpace(l.value))
 	switch {

@@ -57,7 +57,7 @@ func (im *importer) add(line int, include bool, d CalendarDay) {
 	}
 }
 
-// done returns no days if the file has problems.
+// done returns the imported days. If the file has problems, it returns no days.
 func (im *importer) done() (ImportedDays, error) {
 	if im.problems != nil {
 		return ImportedDays{}, im.problems
@@ -103,7 +103,8 @@ func importText(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// csvColumns are the columns in the order used without a header, with their other names in headers.
+// csvColumns are the columns in their order without a header. Each has the other names that a
+// header may use.
 var csvColumns = []struct {
 	name    string
 	aliases []string
@@ -116,11 +117,11 @@ var csvColumns = []struct {
 }
 
 // ParseCSV reads a day or a range of days from each line: date, end, kind, note, as. Only the date
-// is required. A header may name the columns in another order. Dates are 2027-02-06, 2027/2/6,
-// 20270206, or 12-25 for each year. The kind is exclude (or holiday, closed, off; the default) or
-// include (or workday, open, makeup). as is for included days, see [CalendarDay]. Commas separate
-// columns, or semicolons or tabs if the first row has no comma. Empty lines and lines that begin
-// with # are ignored. Errors are Problems of lines.
+// is required. A header may name the columns in another order. A date is 2027-02-06, 2027/2/6,
+// 20270206, or 12-25 for each year. The kind is exclude (or holiday, closed, off) or include (or
+// workday, open, makeup); the default is exclude. as is for included days, see [CalendarDay].
+// Commas separate columns. If the first row has no comma, semicolons or tabs do. Empty lines and
+// lines that begin with # are ignored. Errors are Problems of lines.
 func ParseCSV(text []byte) (ImportedDays, error) {
 	text, err := importText(text)
 	if err != nil {
@@ -248,8 +249,8 @@ func (im *importer) csvLine(line int, record, columns []string) {
 
 var spreadsheetForms = regexp.MustCompile(`^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$|^(\d{4})(\d{2})(\d{2})$`)
 
-// spreadsheetDate converts the year-first date formats of spreadsheets, and leaves other texts
-// alone.
+// spreadsheetDate converts the date formats of spreadsheets that begin with the year. Other texts
+// stay unchanged.
 func spreadsheetDate(s string) string {
 	m := spreadsheetForms.FindStringSubmatch(s)
 	if m == nil {

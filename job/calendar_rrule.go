@@ -10,7 +10,8 @@ import (
 )
 
 // recurrence is the part of RFC 5545's RRULE that holidays use. It counts in whole days: every n
-// years, months, weeks or days, on days of the month or of the week, in some months.
+// years, months, weeks or days. It may be limited to some months, days of the month or days of the
+// week.
 type recurrence struct {
 	freq      string
 	interval  int64
@@ -100,8 +101,8 @@ func (r *recurrence) take(key, v string) error {
 		if err != nil {
 			return fmt.Errorf("UNTIL: %w", err)
 		}
-		// RFC 5545: the end is inclusive. It is an instant in UTC for events with a zone, and a
-		// date for dates.
+		// RFC 5545: the end is inclusive. If the event has a zone, the end is an instant in UTC. If
+		// the event has dates, the end is a date.
 		if end, err := time.Parse("20060102T150405Z", v); err == nil {
 			end = end.In(r.zone)
 			day = dayOf(end.Year(), end.Month(), end.Day())
@@ -158,7 +159,7 @@ func eachNumber(key, v string, least, most int, fn func(int)) error {
 	return nil
 }
 
-// plainlyYearly reports whether the rule means the day of its start in every year, without end.
+// plainlyYearly reports whether the rule means the date of its start in every year, without end.
 func (r *recurrence) plainlyYearly(start int64) bool {
 	_, month, day := dateOf(start)
 	return r.freq == "YEARLY" && r.interval == 1 && !r.bounded && len(r.weekdays) == 0 &&
@@ -166,7 +167,7 @@ func (r *recurrence) plainlyYearly(start int64) bool {
 		(len(r.monthDays) == 0 || r.months != 0 && len(r.monthDays) == 1 && r.monthDays[day])
 }
 
-// daysAUnit is the number of checked days for one unit of work.
+// daysAUnit is how many days are checked for one unit of work.
 const daysAUnit = 16
 
 // days calls fn with the days of the rule from its start on, until fn returns false or the work is

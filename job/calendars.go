@@ -36,7 +36,8 @@ func (s *Spec) checkOnClosed(p *Problems) {
 	}
 }
 
-// uncalendared returns the definition without its calendars, and what is about them.
+// uncalendared returns the definition without its calendars and without the fields that concern
+// calendars.
 func (s *Spec) uncalendared() *Spec {
 	if len(s.Calendars) == 0 && s.OnClosed == "" || s.unscheduled() { // the latter may have none, and Compile says so
 		return s
@@ -46,7 +47,7 @@ func (s *Spec) uncalendared() *Spec {
 	return &plain
 }
 
-// filter filters the schedule by the definition's calendars, which it finds in given.
+// filter filters the schedule by the definition's calendars. given holds these calendars.
 func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*Calendar) Schedule {
 	mine := make([]*Calendar, 0, len(s.Calendars))
 	for i, name := range s.Calendars {
@@ -72,8 +73,8 @@ func (s *Spec) filter(p *Problems, base Schedule, zone *time.Location, given []*
 }
 
 // ExcludedBy returns the calendar that excludes an instant from the definition's due times, and the
-// reason: a holiday's note, or a rule. ok is false if no calendar excludes the instant, or if it is
-// not a due time even without calendars.
+// reason: a holiday's note, or a rule. ok is false if no calendar excludes the instant, or if the
+// instant would be no due time even without calendars.
 func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why string, ok bool) {
 	plain := *s.uncalendared()
 	plain.MaxFires = 0 // excluded due times do not count
@@ -95,7 +96,8 @@ func (s *Spec) ExcludedBy(at time.Time, calendars ...*Calendar) (calendar, why s
 	return f.why(at)
 }
 
-// filtered returns the schedule without bounds and jitter, and an instant without the jitter.
+// filtered returns the schedule without bounds and jitter. It also returns the instant without the
+// jitter.
 func (s *Spec) filtered(at time.Time, zone *time.Location, calendars []*Calendar) (Filtered, time.Time, bool) {
 	var p Problems
 	f, ok := s.filter(&p, s.base(&p, zone), zone, calendars).(Filtered)
@@ -106,8 +108,9 @@ func (s *Spec) filtered(at time.Time, zone *time.Location, calendars []*Calendar
 	return f, at, ok && p == nil
 }
 
-// MovesTo returns where the due time of a closed day moves, by on_closed; ok is false if the instant
-// is no such due time, or if it is dropped because no day within MaxMove days is open.
+// MovesTo returns where the due time of a closed day moves, by on_closed. ok is false if the
+// instant is no such due time. ok is also false if the due time is dropped, because no day within
+// MaxMove days is open.
 func (s *Spec) MovesTo(at time.Time, calendars ...*Calendar) (to time.Time, ok bool) {
 	zone, err := LoadZone(s.Timezone)
 	if err != nil || s.OnClosed.direction() == 0 {
@@ -123,5 +126,5 @@ func (s *Spec) MovesTo(at time.Time, calendars ...*Calendar) (to time.Time, ok b
 	return to.Add(at.Sub(bare)), ok
 }
 
-// KindCalendar is the kind of calendars in the audit.
+// KindCalendar is the kind of calendars in audit lines.
 const KindCalendar Kind = "calendar"

@@ -4,11 +4,11 @@ import "go-crontab/job/problem"
 
 // Capture says how much of the output of a job's runs is kept, and in which form.
 type Capture struct {
-	Keep       Size `json:"keep,omitempty"`        // bytes, half from the beginning, half from the end
-	MarkStderr bool `json:"mark_stderr,omitempty"` // read stdout and stderr apart, and mark the lines from stderr
+	Keep       Size `json:"keep,omitempty"`        // bytes; half of them from the beginning, half from the end
+	MarkStderr bool `json:"mark_stderr,omitempty"` // read stdout and stderr apart, and mark the lines of stderr
 }
 
-// Bounds of Capture.Keep. The default, for a zero, fits in one row and one buffer.
+// Bounds of Capture.Keep. DefaultOutput replaces a zero. It fits in one row and one buffer.
 const (
 	DefaultOutput = Size(64 << 10)
 	MostOfOutput  = Size(16 << 20)

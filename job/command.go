@@ -12,34 +12,34 @@ import (
 	"go-crontab/job/problem"
 )
 
-// CommandOptions say how to run a command. With the zero value it runs as the node's own user, in
-// its home, with empty input.
+// CommandOptions say how to run a command. With the zero value the command runs as the node's own
+// user, in that user's home, with empty input.
 type CommandOptions struct {
 	User         string            `json:"user,omitempty"`            // user[:group], by name or id; "": the node's own
 	Dir          string            `json:"dir,omitempty"`             // absolute working directory; "": the user's home
 	Env          map[string]string `json:"env,omitempty"`             // in addition to the variables of every command
 	Stdin        string            `json:"stdin,omitempty"`           // its input; "": empty
-	SuccessCodes []int             `json:"success_codes,omitempty"`   // exit codes that count as success; none: 0
+	SuccessCodes []int             `json:"success_codes,omitempty"`   // exit codes of success; none: only 0
 	SkipCodes    []int             `json:"skip_exit_codes,omitempty"` // exit codes that mean: there was nothing to do
 	Grace        Duration          `json:"grace,omitempty"`           // from SIGTERM to SIGKILL; 0: [DefaultGrace]
 	Limits       Limits            `json:"limits,omitzero"`
 }
 
-// Limits bounds the resources of a command. Zero fields set no limit. Memory, CPU and PIDs apply to
-// all processes of the command together, the other limits to each process.
+// Limits bounds the resources of a command. Zero fields set no limit. Memory, CPU and PIDs limit
+// all processes of the command together. The other fields limit each process.
 type Limits struct {
 	Memory Size    `json:"memory,omitempty"` // exceeding it ends all processes
 	CPU    float64 `json:"cpu,omitempty"`    // processors: 0.5 is half a processor
 	PIDs   int     `json:"pids,omitempty"`   // processes and threads at once
 
 	OpenFiles    int   `json:"open_files,omitempty"`
-	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // processor time; then SIGXCPU, and SIGKILL a little later
+	CPUSeconds   int   `json:"cpu_seconds,omitempty"` // processor time; then SIGXCPU, and SIGKILL later
 	FileSize     Size  `json:"file_size,omitempty"`   // of a written file; beyond it SIGXFSZ
 	AddressSpace Size  `json:"address_space,omitempty"`
 	Core         *Size `json:"core,omitempty"` // of a core dump; 0: no dump, nil: the node's setting
 }
 
-// Shared reports whether there are limits for all processes together, which need a cgroup.
+// Shared reports whether there are limits for all processes together. Such limits need a cgroup.
 func (l Limits) Shared() bool { return l.Memory != 0 || l.CPU != 0 || l.PIDs != 0 }
 
 // Each reports whether there are limits for each process.
@@ -99,7 +99,7 @@ func (o *CommandOptions) given() []string {
 	return names
 }
 
-// validateOptions checks the options, which are only for commands.
+// validateOptions checks the options, which only commands may have.
 func (s *Spec) validateOptions(p *Problems) {
 	o := &s.CommandOptions
 	if s.Command == "" {
@@ -137,7 +137,8 @@ func (s *Spec) validateOptions(p *Problems) {
 	o.Limits.validate(p)
 }
 
-// validateCodes checks exit codes, and reports whether they are valid. Of several bad codes it names the first.
+// validateCodes checks exit codes, and reports whether they are valid. The problem names the first
+// bad code.
 func validateCodes(p *Problems, field string, codes []int, least int) bool {
 	for i, code := range codes {
 		switch {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Union is due whenever any of its schedules is due. An instant at which several are due is one due
-// time.
+// Union is due whenever any of its schedules is due. If several are due at the same instant, that
+// is one due time.
 type Union []Schedule
 
 var _ Schedule = Union{}
@@ -32,9 +32,9 @@ func (u Union) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, ok
 }
 
-// Count returns the number of due times in (from, to]. For cron expressions of one time zone its
-// cost grows with the days. For other schedules it visits every due time, except those of the
-// schedule with the most due times.
+// Count returns the number of due times in (from, to]. For cron expressions of one time zone the
+// cost grows with the number of days. For other schedules Count visits every due time, except those
+// of the schedule with the most due times.
 func (u Union) Count(from, to time.Time) int64 {
 	if len(u) == 0 {
 		return 0
@@ -69,8 +69,8 @@ func dueAt(s Schedule, t time.Time) bool {
 	return ok && due.Equal(t)
 }
 
-// Bounded limits a schedule. It has no due time before First, none after End unless End is zero,
-// and at most Fires due times unless Fires is zero.
+// Bounded limits a schedule. It has no due time before First, no due time after End, and at most
+// Fires due times. A zero End or Fires sets no limit.
 type Bounded struct {
 	Schedule
 	First, End time.Time
@@ -89,8 +89,8 @@ type tally struct {
 
 func newTally() *atomic.Pointer[tally] { return new(atomic.Pointer[tally]) }
 
-// fired counts the due times from First on, up to t. Code that steps through due times calls it for
-// each of them. So it remembers the last count, and then counts only the new due times.
+// fired counts the due times from First on, up to t. Code that steps through due times calls fired
+// for each of them. So fired remembers the last count, and then counts only the new due times.
 func (b Bounded) fired(t time.Time) int64 {
 	last := tally{to: b.before()}
 	if b.counted != nil {
@@ -145,7 +145,8 @@ func (b Bounded) Last(from, to time.Time) (due time.Time, ok bool) {
 	return due, true
 }
 
-// final returns the last of the Fires due times. More than Fires due times lie at or before over.
+// final returns the last due time of the schedule, which is number b.Fires. The caller has checked
+// that over is later: more than b.Fires due times lie at or before it.
 func (b Bounded) final(over time.Time) (time.Time, bool) {
 	low, high := b.before(), over // invariant: Count to low ≤ Fires < Count to high
 	counted := int64(0)           // up to low
@@ -225,7 +226,7 @@ func markOf(s Schedule, due time.Time) Mark {
 	return Unmarked
 }
 
-// Mark returns the mark of a schedule that is due then, if one has a mark.
+// Mark returns the mark of a schedule that is due at that instant, if one of them has a mark.
 func (u Union) Mark(due time.Time) Mark {
 	for _, s := range u {
 		if dueAt(s, due) {

@@ -10,17 +10,17 @@ import (
 	"github.com/gorhill/cronexpr"
 )
 
-// never represents a missing civil time; it is after the end of every segment.
+// never stands for a civil time that does not exist. It is after the end of every segment.
 const never = int64(1) << 61
 
 // Cron is a cron expression in a time zone. It is immutable and safe for concurrent use.
 //
 // A gap is the civil time that a clock skips when it is put forward. A repeat is the civil time
-// that it shows twice when it is put back. If the second, minute or hour field begins with *, the
-// expression follows elapsed time: it fires at every instant whose wall clock matches. So it does
-// not fire in a gap, and fires in both passes of a repeat. Any other expression fires once for each
-// matching civil time. All times that fall into a gap fire together, once, at its end. A time in a
-// repeat fires on the first pass.
+// that a clock shows twice when it is put back. If the second, minute or hour field begins with *,
+// the expression follows elapsed time: it fires at every instant whose wall clock matches. So it
+// does not fire in a gap, and fires in both passes of a repeat. Any other expression fires once for
+// each matching civil time. All times that fall into a gap fire together, once, at the end of the
+// gap. A time in a repeat fires on the first pass.
 type Cron struct {
 	text    string
 	read    layout
@@ -29,8 +29,8 @@ type Cron struct {
 	loc     *time.Location
 
 	// expr is the parser of the library gorhill/cronexpr. Call it only with civil times, written as
-	// if in UTC: its Next is wrong in every zone with changing offsets. Next also writes to its
-	// receiver.
+	// if in UTC: its Next is wrong in every zone with changing offsets. Next also changes expr
+	// itself.
 	expr *cronexpr.Expression
 }
 
@@ -86,9 +86,9 @@ func ParseCron(expr string, loc *time.Location) (c *Cron, err error) {
 	return c, nil
 }
 
-// try computes the first due times ever, and the first after the start of 2026, before the
-// expression is used. Gorhill's parser and our own fields must agree on each. The error lacks its
-// Expr.
+// try tests the expression before it is used. It computes the first due times ever, and the first
+// after the start of 2026. Gorhill's parser and our own fields must agree on each due time. The
+// error has no Expr.
 func (c *Cron) try() *CronError {
 	const recent = 1767225600 // 2026-01-01
 	if c.nextCivil(earliest) == never {
@@ -126,12 +126,12 @@ func (c *Cron) Location() *time.Location { return c.loc }
 // Elapsed reports whether the expression follows elapsed time at clock changes.
 func (c *Cron) Elapsed() bool { return c.elapsed }
 
-// Layout names the fields in the order in which they were read. A macro has the five fields of
-// crontab.
+// Layout names the fields in the order in which they were read. For a macro these are the five
+// fields of a crontab.
 func (c *Cron) Layout() string { return c.read.String() }
 
-// Fields returns second, minute, hour, day of month, month, day of week and year in plain form:
-// names become numbers, leading zeros go, ? becomes *, and missing fields are filled in.
+// Fields returns second, minute, hour, day of month, month, day of week and year in plain form.
+// Names become numbers, leading zeros are removed, ? becomes *, and missing fields are filled in.
 func (c *Cron) Fields() (texts [7]string) {
 	for i := range c.fields {
 		texts[i] = c.fields[i].text
@@ -139,8 +139,8 @@ func (c *Cron) Fields() (texts [7]string) {
 	return texts
 }
 
-// Next returns the first due time after t, in the expression's zone; ok is false when there is none
-// up to 2099.
+// Next returns the first due time after t, in the expression's zone. ok is false if there is none
+// until 2099.
 func (c *Cron) Next(t time.Time) (due time.Time, ok bool) {
 	at, ok := c.next(seconds(t))
 	if !ok {
@@ -152,7 +152,8 @@ func (c *Cron) Next(t time.Time) (due time.Time, ok bool) {
 // Last returns the last due time in (from, to], in the expression's zone.
 func (c *Cron) Last(from, to time.Time) (due time.Time, ok bool) {
 	lo, hi := seconds(from), seconds(to)
-	// Double the distance from the end until a due time is in it, then halve the interval.
+	// Double the distance from the end until the interval contains a due time. Then halve the
+	// interval.
 	var last int64
 	for back := int64(1); ; back *= 2 {
 		start := max(hi-back, lo)
@@ -216,8 +217,8 @@ func (c *Cron) next(t int64) (int64, bool) {
 	return c.nextOnce(t)
 }
 
-// nextOnce returns the first time at which the wall clock shows a matching civil time, or jumps
-// over one.
+// nextOnce returns the first time at which the wall clock shows a matching civil time, or skips
+// one.
 func (c *Cron) nextOnce(t int64) (int64, bool) {
 	k := clockAt(c.loc, t)
 	civil := c.nextCivil(max(t+k.offset, k.seen-1))
@@ -259,15 +260,15 @@ func (c *Cron) nextElapsed(t int64) (int64, bool) {
 
 // nextCivil returns the first matching civil time after the given one, or never.
 func (c *Cron) nextCivil(after int64) (civil int64) {
-	// Next has not been seen to panic on expressions that passed try. If it does, this job has no
-	// next due time, and all other jobs go on.
+	// Next is not known to panic on expressions that passed try. If it does, this job has no next
+	// due time, and all other jobs continue.
 	defer func() {
 		if recover() != nil {
 			civil = never
 		}
 	}()
 
-	scratch := *c.expr // Next writes the days of a month to its receiver
+	scratch := *c.expr // Next changes its receiver: it writes the days of a month
 	next := scratch.Next(time.Unix(after, 0).UTC())
 	if next.IsZero() || next.Unix() <= after {
 		return never
@@ -276,5 +277,6 @@ func (c *Cron) nextCivil(after int64) (civil int64) {
 	return next.Unix()
 }
 
-// seconds rounds down. Due times are whole seconds, so (from, to] still holds the same due times.
+// seconds rounds down. Due times are whole seconds, so rounding does not change which due times are
+// in (from, to].
 func seconds(t time.Time) int64 { return min(max(t.Unix(), earliest), latest) }

@@ -8,10 +8,10 @@ import (
 const secondsPerDay = 24 * 60 * 60
 
 // cronFields is a parsed expression. It counts matches directly, while gorhill's parser walks from
-// match to match. Each checks the other.
+// match to match. Each parser checks the other.
 //
-// Civil times are seconds since 1970-01-01 00:00:00 on the wall clock, as if every day had 86400 of
-// them.
+// Civil times are seconds since 1970-01-01 00:00:00 on the wall clock. Every day counts as 86400
+// seconds.
 type cronFields [7]cronField
 
 // count returns the number of matching civil times in [from, to).
@@ -44,7 +44,7 @@ func splitCivil(civil int64) (day int64, second int) {
 	return day, int(rest)
 }
 
-// timesBefore counts the matching times of a day before its second s, 0 to 86400.
+// timesBefore counts the matching times of a day before second s of the day, 0 to 86400.
 func (c *cronFields) timesBefore(s int) int64 {
 	hour, minute, second := &c[hourAt].values, &c[minuteAt].values, &c[secondAt].values
 	h, m, s := s/3600, s/60%60, s%60
@@ -95,7 +95,7 @@ func civilDay(at int64) (year int, month time.Month, day, weekday int) {
 }
 
 // monthMask returns a mask with bit d set if day d of the month matches. weekday is the weekday of
-// the first.
+// the first day.
 func (c *cronFields) monthMask(year int, month time.Month, weekday, length int) uint32 {
 	if year < firstYear || year > lastYear || !c[yearAt].values.has(year-firstYear) ||
 		!c[monthAt].values.has(int(month)-1) {

@@ -6,17 +6,17 @@ import (
 	"go-crontab/job/problem"
 )
 
-// CronError is a problem of a cron expression. If there is a single correction, Fix gives it.
+// CronError is a problem of a cron expression. Fix is the correction, if there is only one.
 type CronError struct {
 	Expr    string // as given
 	Field   string // "minute", "day-of-week" …; "" for the whole expression
-	Value   string // the offending part of the field; "" with Field
+	Value   string // the wrong part of the field; "" if Field is ""
 	Problem problem.Sentence
 	Values  []any  // of the problem, after the three above
 	Fix     string // an instruction, or ""
 }
 
-// Error reads, for instance: cron "61 * * * *": minute "61": not between 0 and 59.
+// Error returns a text such as: cron "61 * * * *": minute "61": not between 0 and 59.
 func (e *CronError) Error() string { return e.Said().Message }
 
 // Said returns the error as a sentence.
@@ -32,7 +32,7 @@ func (e *CronError) Said() problem.Text {
 	return s.Of(append(values, e.Values...)...)
 }
 
-// shorten cuts a long text, so that a message stays readable when somebody pasted one.
+// shorten cuts a long text. A message stays readable even if somebody has pasted a long text.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

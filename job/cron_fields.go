@@ -10,7 +10,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// The years of cron expressions, inclusive, from gorhill's table.
+// The first and last year of cron expressions, both included, from gorhill's table.
 const (
 	firstYear = 1970
 	lastYear  = 2099
@@ -31,7 +31,7 @@ const (
 type fieldKind struct {
 	name     string
 	min, max int
-	top      int // largest valid number; above max only for Sunday's second number
+	top      int // largest valid number; above max only for 7, the second number of Sunday
 	maxStep  int // of a step over the whole field
 	names    []string
 }
@@ -44,8 +44,8 @@ var (
 	dayNames = []string{"SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY"}
 
 	// The largest steps are gorhill's: */12 of the months is only January, and */31 of the days
-	// only the first. For years gorhill has no bound below 2099; ours is the largest step that
-	// still gives two years.
+	// only the first. For years gorhill allows any step up to 2099. Our limit is the largest step
+	// that still gives two years.
 	fieldKinds = [7]fieldKind{
 		secondAt: {name: "second", min: 0, max: 59, top: 59, maxStep: 59},
 		minuteAt: {name: "minute", min: 0, max: 59, top: 59, maxStep: 59},
@@ -57,7 +57,8 @@ var (
 	}
 )
 
-// valueSet is a set of values, counted from their field's minimum. The largest set holds 130 years.
+// valueSet is a set of values, counted from the minimum of their field. The largest set holds 130
+// years.
 type valueSet [3]uint64
 
 func (s *valueSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
@@ -79,9 +80,9 @@ func (s *valueSet) below(i int) int64 {
 type cronField struct {
 	kind   *fieldKind
 	text   string // as written, with names as numbers, no leading zeros and * for ?
-	match  string // the same, in syntax that gorhill reads correctly
+	match  string // the same text, in syntax that gorhill reads correctly
 	star   bool   // begins with *: for the DST rule
-	any    bool   // holds a bare *: such a day field does not restrict the days
+	any    bool   // holds a bare *, so a day field does not restrict the days
 	values valueSet
 
 	// For day fields only.
@@ -91,7 +92,7 @@ type cronField struct {
 	lastOf               valueSet    // 5L: the last such day of the week
 }
 
-// readField parses a field, item by item. The error lacks its Expr.
+// readField parses a field, item by item. The error has no Expr.
 func readField(at int, text string) (cronField, *CronError) {
 	f := cronField{kind: &fieldKinds[at]}
 	f.star = text[0] == '*' || text[0] == '?'
@@ -121,7 +122,8 @@ func (f *cronField) wrong(value, fix string, s problem.Sentence, values ...any) 
 	return &CronError{Field: f.kind.name, Value: value, Problem: s, Values: values, Fix: fix}
 }
 
-// readItem parses one item of the list. It returns the item for people and for gorhill.
+// readItem parses one item of the list. It returns the item in two forms: for people and for
+// gorhill.
 func (f *cronField) readItem(item string) (text, match string, err *CronError) {
 	if item == "*" || item == "?" {
 		f.any = true
@@ -213,8 +215,8 @@ func (f *cronField) readStep(item, token string) (int, *CronError) {
 	return n, nil
 }
 
-// addSpan adds the values of s and returns them for gorhill. Gorhill takes 7 for the first day of
-// the week even at the end of a range, and accepts no step above 59.
+// addSpan adds the values of s, and returns them in a form for gorhill. Gorhill takes 7 for the
+// first day of the week even at the end of a range, and accepts no step above 59.
 func (f *cronField) addSpan(s span) string {
 	size := f.kind.max - f.kind.min + 1
 	var list []string
@@ -244,7 +246,7 @@ func (s span) String() string {
 }
 
 // wrapped splits a backwards range as its author must mean it: up to the end of the field, then
-// from its start. Years do not wrap around, so their range is reversed.
+// from the start of the field. A backwards range of years is reversed instead.
 func (f *cronField) wrapped(s span, from string) string {
 	k := f.kind
 	if k == &fieldKinds[yearAt] {
@@ -313,8 +315,8 @@ func (f *cronField) blame(item, token string) any {
 	return problem.Shown(shorten(token), fmt.Sprintf("%q is ", shorten(token)))
 }
 
-// number parses digits, with leading zeros allowed. It cuts very large numbers to six digits, which
-// are too large for any field as well.
+// number parses digits, with leading zeros allowed. It cuts very large numbers to six digits. A
+// number of six digits is too large for any field, too.
 func number(s string) (int, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false

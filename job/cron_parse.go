@@ -11,8 +11,8 @@ import (
 // maxCronLength bounds an expression, in bytes. A list of all minutes of an hour needs 170.
 const maxCronLength = 256
 
-// macros are expanded here, because gorhill replaces them anywhere in a line and knows fewer. The
-// last two are FreeBSD's.
+// macros are expanded here, because gorhill replaces a macro anywhere in a line and knows fewer
+// macros. The last two come from FreeBSD.
 var macros = map[string]string{
 	"@yearly":       "0 0 1 1 *",
 	"@annually":     "0 0 1 1 *",
@@ -111,7 +111,7 @@ func wrongCount(expr string, n int) *CronError {
 	}
 }
 
-// refuseForeign explains syntax of other schedulers for which a job has another field.
+// refuseForeign explains how a job says what other schedulers write in the expression.
 func refuseForeign(expr string, words []string) *CronError {
 	first := strings.ToUpper(words[0])
 	for _, prefix := range []string{"CRON_TZ=", "TZ="} {
@@ -144,8 +144,8 @@ func refuseForeign(expr string, words []string) *CronError {
 	return nil
 }
 
-// holdsYear tells the two readings of six fields apart: only a year field takes values from 1970
-// on.
+// holdsYear decides between the two readings of six fields. Only a year field takes values from
+// 1970 on.
 func holdsYear(field string) bool {
 	for item := range strings.SplitSeq(field, ",") {
 		body, _, _ := strings.Cut(item, "/") // a step is no year

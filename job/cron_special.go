@@ -53,7 +53,8 @@ func (f *cronField) readSpecialDay(item string) (string, bool, *CronError) {
 	return strconv.Itoa(v) + "W", true, nil
 }
 
-// daysBefore suggests a replacement for L-3: three schedules, one for each length of month.
+// daysBefore suggests a replacement for an item such as L-3: three schedules, one for each length
+// of month.
 func daysBefore(back string) string {
 	n, ok := number(back)
 	if !ok || n < 1 || n > 27 {
@@ -84,7 +85,7 @@ func (f *cronField) readSpecialWeekday(item string) (string, bool, *CronError) {
 		return fmt.Sprintf("%d#%d", v, n), true, nil
 	}
 
-	// No name of a day ends in L.
+	// No name of a weekday ends in L.
 	if day, ok := strings.CutSuffix(item, "L"); ok {
 		v, err := f.value(item, day)
 		if err != nil {

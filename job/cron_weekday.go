@@ -11,10 +11,10 @@ import (
 )
 
 // on returns the expression as if every day were one of the given weekdays. It replaces the
-// day-of-week field by what that field says about them. If several weekdays are given, all must
-// match. Then items such as 5#2 and 5L never match: a day that stands for all working days is
-// neither a second Friday nor a last one. The month, the day of the month and the time stay. It
-// returns nil if no day is left.
+// day-of-week field by what that field says about these weekdays. If several weekdays are given,
+// all must match. Then items such as 5#2 and 5L never match: a day that stands for all working days
+// is neither a second Friday nor a last one. The month, the day of the month and the time stay. If
+// no day matches any more, on returns nil.
 func (c *Cron) on(days weekdays) (*Cron, error) {
 	dow := &c.fields[dowAt]
 	if dow.any || days == 0 {

@@ -11,20 +11,20 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Duration is a length of time that reads and writes as text, such as "90s", "1h30m" or "10ms". It
-// also reads days and weeks, such as "7d".
+// Duration is a length of time that is read and written as text, such as "90s", "1h30m" or "10ms".
+// The text may also have days and weeks, such as "7d".
 type Duration time.Duration
 
-// String is the form for people, such as "1h" or "365d".
+// String returns the text for people, such as "1h" or "365d".
 func (d Duration) String() string { return problem.Duration(time.Duration(d)) }
 
-// Text is the form for programs, without days: other programs read "8760h", but not "365d".
+// Text returns the text for programs. It has no days: other programs read "8760h", but not "365d".
 func (d Duration) Text() string { return problem.WithoutZeros(time.Duration(d)) }
 
 // MarshalText writes Text.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.Text()), nil }
 
-// UnmarshalJSON takes only text: a bare number would leave the unit to guesswork.
+// UnmarshalJSON accepts only text, because a bare number would not show its unit.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -48,7 +48,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ErrTooLong is the error for a duration in the right form that is too long for this program.
+// ErrTooLong is the error for a valid duration that is too long for this program.
 var ErrTooLong = errors.New("is too long; the longest duration is about 106000d")
 
 var (
@@ -56,8 +56,8 @@ var (
 	written     = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 )
 
-// ParseDuration reads a duration as time.ParseDuration does, and also whole days of 24 hours and
-// weeks: "7d", "1d12h", "2w".
+// ParseDuration reads a duration like time.ParseDuration. It also accepts weeks and days of 24
+// hours: "7d", "1d12h", "2w".
 func ParseDuration(s string) (time.Duration, error) {
 	hours := daysOrWeeks.ReplaceAllStringFunc(s, func(part string) string {
 		n, err := strconv.ParseInt(part[:len(part)-1], 10, 32)

@@ -16,9 +16,9 @@ var (
 	lastInstant  = time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC).UnixMicro()
 )
 
-// Every is due at first, first+interval, first+2·interval and so on up to the year 9999. Missed due
-// times never shift the later ones. The zero Every is never due. It is immutable and safe for
-// concurrent use.
+// Every is due at first, first+interval, first+2·interval and so on until the year 9999. A missed
+// due time never shifts later due times. The zero Every is never due. An Every is immutable and
+// safe for concurrent use.
 type Every struct{ first, interval int64 } // microseconds
 
 var _ Schedule = Every{}
@@ -76,8 +76,8 @@ func (e Every) at(n int64) (time.Time, bool) {
 	return time.UnixMicro(e.first + n*e.interval).UTC(), true
 }
 
-// micros rounds down to a microsecond and clamps to the valid years, where UnixMicro cannot
-// overflow.
+// micros rounds down to a microsecond. It limits the result to the valid years, because UnixMicro
+// overflows far outside of them.
 func micros(t time.Time) int64 {
 	switch y := t.UTC().Year(); {
 	case y < 1:

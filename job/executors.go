@@ -7,7 +7,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// executors lists the fields given for the kind of the job. A valid definition gives exactly one.
+// executors lists the given fields that say what kind of job this is. A valid definition has
+// exactly one.
 func (s *Spec) executors() []string {
 	var given []string
 	if s.Command != "" {

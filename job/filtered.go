@@ -8,27 +8,26 @@ import (
 )
 
 // Filtered is due when its schedule is due and all of its calendars are open. On a day that a
-// calendar counts as another weekday, the schedule runs as on that weekday: a cron expression
-// matches that weekday, and not the day's own.
+// calendar counts as another weekday, a cron expression matches that weekday and not the day's own.
 //
-// Its due times are in the years of cron, 1970 to 2099, for any schedule. Its methods jump over
-// closed stretches, so their cost grows with the number of openings and closings on the way, not
-// with the number of due times. Next and Last give up after maxStretches stretches. Only a calendar
-// with weekly hours can have so many.
+// Due times of a Filtered are in the years of cron, 1970 to 2099, for any schedule. The methods
+// jump over closed stretches. So their cost grows with the number of openings and closings on the
+// way, not with the number of due times. Next and Last give up after maxStretches stretches. Only a
+// calendar with weekly hours can have so many.
 type Filtered struct {
 	base      Schedule
 	calendars []*Calendar
 	zones     []*time.Location      // of the calendars
-	lent      map[weekdays]Schedule // by weekdays that a day counts as; nil: never due then
+	lent      map[weekdays]Schedule // by weekdays that a day counts as; nil: never due on such a day
 	home      *time.Location        // of the job
 
 	weeks *keptWeeks // nil: all
-	move  int64      // due times of closed days move by days of this sign; 0: they are dropped
-	// Of the base, whether a part is due once for each civil time, and whether another is not.
+	move  int64      // the sign of the days by which due times of closed days move; 0: they are dropped
+	// civil: a part of the base is due once for each civil time. elapsed: another part is not.
 	civil, elapsed bool
 
 	work *Work // budget of walks; nil: no bound
-	cost int64 // units of work for one look at the schedule
+	cost int64 // units of work for one look at the base schedule
 }
 
 var (
@@ -36,10 +35,10 @@ var (
 	_ Marker   = Filtered{}
 )
 
-// maxStretches bounds a search: 130 years have 47,482 days.
+// maxStretches bounds a search. For comparison, 130 years have 47,482 days.
 const maxStretches = 200_000
 
-// NewFiltered filters a schedule. zone is the time zone for calendars without one.
+// NewFiltered filters a schedule by calendars. zone is the time zone of calendars that name none.
 func NewFiltered(base Schedule, zone *time.Location, calendars ...*Calendar) (Filtered, error) {
 	f := Filtered{base: base, calendars: calendars, lent: map[weekdays]Schedule{}, home: zone}
 	eachPart(base, func(*Cron) { f.civil = true }, func(Schedule) { f.elapsed = true })
@@ -106,13 +105,14 @@ const (
 	latestMicros   = latest * 1_000_000
 )
 
-// next returns the first due time after t that is not after limit, both in microseconds.
+// next returns the first due time after t and up to limit. Both are in microseconds.
 func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
 	if f.move == 0 {
 		return f.direct(t, limit)
 	}
 
-	// All due times may be on closed days, or none. So look for both in stretches that grow.
+	// All due times may be on closed days, or none of them. So look for due times of both kinds, in
+	// stretches that grow.
 	w := f.walk()
 	t, limit = max(t, earliestMicros-1), min(limit, latestMicros-1)
 	for length := int64(16 * microsPerDay); t < limit && !w.broke; length *= 4 {
@@ -134,7 +134,7 @@ func (f Filtered) next(t, limit int64) (due time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// direct is next for due times that did not move.
+// direct is like next, for due times that did not move.
 func (f Filtered) direct(t, limit int64) (due time.Time, ok bool) {
 	t, limit = max(t, earliestMicros-1), min(limit, latestMicros-1)
 	w := f.walk()
@@ -161,8 +161,8 @@ func (f Filtered) direct(t, limit int64) (due time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// skip returns the next due time after t, or an earlier day on which another schedule applies.
-// Nothing is due between t and this instant.
+// skip returns the next due time after t. If another schedule applies from an earlier day on, it
+// returns that day. Nothing is due between t and the result.
 func (f Filtered) skip(t, due int64, ok bool) int64 {
 	if !ok {
 		due = latestMicros
@@ -173,8 +173,8 @@ func (f Filtered) skip(t, due int64, ok bool) int64 {
 	return due
 }
 
-// lentAfter returns an instant in microseconds. From t until then no day counts as another weekday,
-// in any time zone.
+// lentAfter returns an instant in microseconds. Between t and this instant no day counts as another
+// weekday, in any time zone.
 func (c *Calendar) lentAfter(t int64) int64 {
 	day, _ := splitCivil(floorSeconds(t) - maxOffset)
 	at, _ := slices.BinarySearch(c.lent, int32(day))
@@ -184,7 +184,7 @@ func (c *Calendar) lentAfter(t int64) int64 {
 	return (int64(c.lent[at])*secondsPerDay - maxOffset) * 1_000_000
 }
 
-// spend pays for one stretch and one look at its schedule.
+// spend pays for one stretch and one look at the schedule of the stretch.
 func (f Filtered) spend(schedule Schedule) bool {
 	units := int64(len(f.calendars))
 	if schedule != nil {
@@ -193,7 +193,7 @@ func (f Filtered) spend(schedule Schedule) bool {
 	return f.work.spend(units)
 }
 
-// on returns the schedule of a stretch; nil if the stretch has no due time.
+// on returns the schedule of a stretch. If the stretch has no due time, it returns nil.
 func (f Filtered) on(s stretch) Schedule {
 	switch {
 	case !s.open:
@@ -207,7 +207,8 @@ func (f Filtered) on(s stretch) Schedule {
 // Last returns the last due time in (from, to].
 func (f Filtered) Last(from, to time.Time) (due time.Time, ok bool) {
 	lo, hi := max(micros(from), earliestMicros-1), min(micros(to), latestMicros-1)
-	// Double the distance from the end until it contains a due time, then halve the interval.
+	// Double the distance from the end until the interval contains a due time. Then halve the
+	// interval.
 	for back := int64(1_000_000); ; back *= 2 {
 		start := max(hi-back, lo)
 		if start >= hi {
@@ -260,7 +261,7 @@ func (f Filtered) Count(from, to time.Time) (n int64) {
 		return n
 	}
 
-	// A due time may move to a due time of its new day.
+	// A due time may move to another due time of its new day.
 	for t := lo; !w.broke; n++ {
 		m, ok := w.nextMoved(t, hi)
 		if !ok {
@@ -296,7 +297,7 @@ func (f Filtered) Mark(due time.Time) Mark {
 }
 
 // why returns the calendar that closes an instant, and the reason: an entry or a rule of the
-// calendar. ok is false if no calendar closes it.
+// calendar. ok is false if no calendar closes the instant.
 func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 	w := f.walk()
 	s := w.at(micros(t))
@@ -316,19 +317,19 @@ func (f Filtered) why(t time.Time) (calendar, reason string, ok bool) {
 	return "", "", false
 }
 
-// stretch is a part of time, without its end, in which nothing changes: the calendars stay open or
-// closed, and the day counts as the same weekdays (none: its own).
+// stretch is a part of time, without its end, in which nothing changes. The calendars stay open or
+// closed, and the day counts as the same weekdays. No weekdays means the day's own weekday.
 type stretch struct {
 	end  int64 // microseconds
 	open bool
 	as   weekdays
 }
 
-// walk goes forward through time. It caches the wall clock of each calendar.
+// walk moves forward through time. It caches the wall clock of each calendar.
 type walk struct {
 	f     *Filtered
 	views []view
-	home  view // of the job's zone, without day and at
+	home  view // of the job's zone; day and at are not used
 	broke bool // the work is spent
 }
 
@@ -358,14 +359,14 @@ func (w *walk) look(i int, t int64) *view {
 	return v
 }
 
-// instant returns when the clock shows a minute of the given day. It returns the end of the known
-// segment if that comes first.
+// instant returns when the clock shows a minute of the given day. If the known segment ends
+// earlier, it returns the end of the segment.
 func (v *view) instant(day int64, minute int) int64 {
 	return min(day*secondsPerDay+int64(minute)*60-v.offset, v.end)
 }
 
 // at returns the stretch that contains an instant. The stretch may end before anything changes,
-// because finding its real end can be expensive. Then the next stretch is of the same kind.
+// because finding the real end can be expensive. Then the next stretch has the same state.
 func (w *walk) at(micro int64) stretch {
 	s := w.open(micro)
 	if w.f.weeks == nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Folder is the source of an Apply that a node made from a folder it follows.
+// Folder is the folder from which a node made an Apply. The node follows this folder.
 type Folder struct {
 	Name   string // the same on all nodes
 	Node   string // the node that read it
@@ -35,7 +35,7 @@ type FolderNode struct {
 	Node   string
 	Alive  bool   // it has a session
 	Digest string // of its files
-	Held   string // its digest when it last equalled the applied state
+	Held   string // the node's digest when its copy last equalled the applied state
 	State  FolderWord
 	Error  string // the error if it was refused
 	Since  Micros // last change of state, error or digest
@@ -51,15 +51,14 @@ const (
 	FolderRefused FolderWord = "refused" // it cannot be applied
 )
 
-// ErrBehind reports a folder whose files were applied once and have been replaced since.
+// ErrBehind reports that a folder's files were applied once and have since been replaced by others.
 var ErrBehind = errors.New(
 	"its files were applied earlier, and another node with newer files has replaced them since")
 
-// BehindFor is how long a folder must be behind before Verdict accepts that its older state is
-// intended.
+// BehindFor is how long a folder must be behind before Verdict takes its older state as intended.
 const BehindFor = 5 * time.Minute
 
-// NodeOf returns the entry of a node, or an empty one.
+// NodeOf returns the entry of a node. If there is none, it returns an empty entry.
 func (f *FolderState) NodeOf(name string) FolderNode {
 	for _, n := range f.Nodes {
 		if n.Node == name {
@@ -69,16 +68,16 @@ func (f *FolderState) NodeOf(name string) FolderNode {
 	return FolderNode{Node: name}
 }
 
-// Verdict decides what to do about a node's folder: applied means there is nothing to do, a nil
-// error means to apply it. Folders of several nodes do not change at the same instant, so a folder
-// that differs from the applied state may be ahead or behind:
+// Verdict decides what to do about a node's folder. If applied is true, there is nothing to do.
+// Otherwise a nil error means that the folder must be applied. The folders of several nodes do not
+// change at the same instant, so a folder that differs from the applied state may be ahead or
+// behind:
 //
 //   - A digest that was never applied is ahead.
 //   - A digest that was applied before is also ahead if this folder equalled the applied state
 //     until it changed: a user put the old files back.
-//   - Otherwise the folder is behind. But if it has been behind for BehindFor, and no other living
-//     node's folder equals the applied state, then old files were put back in all folders, and it
-//     is applied.
+//   - Any other folder is behind. It is applied only if old files were put back in all folders: it
+//     has been behind for BehindFor, and no other living node's folder equals the applied state.
 func (f *FolderState) Verdict(node, digest string, now Micros) (applied bool, err error) {
 	mine := f.NodeOf(node)
 	switch {

@@ -2,11 +2,11 @@ package job
 
 import "encoding/json"
 
-// Given is what a run was given besides its due time. It is written with the run, and does not
-// change: retries and reruns copy it.
+// Given is what a run was given in addition to its due time. It is written with the run and does
+// not change. Retries and reruns copy it.
 type Given struct {
 	Upstream *Upstream        `json:"upstream,omitempty"` // the run that it follows
-	Params   map[string]Value `json:"params,omitempty"`   // values of parameters, as its request gave them
+	Params   map[string]Value `json:"params,omitempty"`   // values of parameters, from the run's request
 }
 
 // Upstream is the run whose end made another run due.
@@ -18,7 +18,7 @@ type Upstream struct {
 	Scheduled Micros  `json:"scheduled"` // the due time of the first run of the chain
 }
 
-// Text returns the JSON that the run's row has; "" if nothing was given.
+// Text returns the JSON for the run's row. If nothing was given, it returns "".
 func (g *Given) Text() string {
 	if g == nil {
 		return ""
@@ -31,7 +31,7 @@ func (g *Given) Text() string {
 }
 
 // ParseGiven parses the output of Text. A text that cannot be read counts as nothing: a row that
-// somebody has changed by hand must not stop a node.
+// was changed outside the program must not stop a node.
 func ParseGiven(text string) *Given {
 	if text == "" {
 		return nil
@@ -46,7 +46,8 @@ func ParseGiven(text string) *Given {
 	return g
 }
 
-// ScheduledAt returns the due time of the first run of a chain: its own for a run that follows none.
+// ScheduledAt returns the due time of the first run of a chain. A run that follows no other is the
+// first itself.
 func (g *Given) ScheduledAt(due Micros) Micros {
 	if g == nil || g.Upstream == nil || g.Upstream.Scheduled == 0 {
 		return due

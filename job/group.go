@@ -7,8 +7,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// MaxSlots bounds the slots of a group. A group with so many has no limit of runs that execute at
-// once.
+// MaxSlots bounds the slots of a group. A group with MaxSlots slots does not limit how many runs
+// execute at once.
 const MaxSlots = 1_000_000
 
 // CheckGroup returns the problems of a group as Problems, or nil.
@@ -39,7 +39,7 @@ func (g GroupSpec) Limits() (slots int, rate Rate) {
 	return g.Slots, rate
 }
 
-// GroupOf returns the definition of a group that allows so much.
+// GroupOf returns the definition of a group with these slots and this rate.
 func GroupOf(name string, slots int, rate Rate) GroupSpec {
 	if slots == MaxSlots && rate.Any() {
 		slots = 0
@@ -61,7 +61,7 @@ func ParseName(s string) (n Name, ok bool) {
 	return n, ok
 }
 
-// InUse is the error of deleting an object that jobs refer to.
+// InUse is the error of deleting an object that jobs still refer to.
 type InUse struct {
 	Kind, Name string
 	By         []Name // some of these jobs

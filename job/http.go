@@ -13,8 +13,7 @@ import (
 
 // CallsPerSlot is the number of HTTP requests that share a slot of a node. A slot represents a
 // process with its memory and its share of a processor. A request mostly waits for the server. It
-// holds its share from the commit of its start, which is up to a quarter of a second before it is
-// due.
+// takes its share when its start is committed, up to a quarter of a second before it is due.
 const CallsPerSlot = 16
 
 // HTTP is a request that a job sends instead of running a command. Placeholders are allowed in the
@@ -31,7 +30,7 @@ type HTTP struct {
 	Sign      *HTTPSign         `json:"sign,omitempty"`
 }
 
-// HTTPTLS adapts https where the system's certificates are not enough.
+// HTTPTLS adapts https for servers for which the system's certificates are not enough.
 type HTTPTLS struct {
 	SkipVerify bool   `json:"skip_verify,omitempty"` // accept any server certificate
 	CA         string `json:"ca,omitempty"`          // PEM: replaces the system's trusted certificates
@@ -59,8 +58,8 @@ const (
 	DefaultBodyLimit = 64 << 10  // bytes of the answer
 	MaxBodyLimit     = 256 << 10 // bytes of the answer
 
-	// DefaultHTTPTimeout is the timeout of HTTP jobs without one: a server that never answers would
-	// hold them up forever.
+	// DefaultHTTPTimeout is the timeout of HTTP jobs that set none. Without it, a server that never
+	// answers would block them forever.
 	DefaultHTTPTimeout = 5 * time.Minute
 )
 
@@ -98,7 +97,7 @@ type Call struct {
 	Body    string
 }
 
-// NamesLastSuccess reports whether a text of the request may have the placeholder last_success.
+// NamesLastSuccess reports whether a text of the request may contain the placeholder last_success.
 func (h *HTTP) NamesLastSuccess() bool {
 	const name = "last_success"
 	if strings.Contains(h.URL, name) || strings.Contains(h.Body, name) {
@@ -175,14 +174,14 @@ func (e *fieldError) Unwrap() error { return e.err }
 
 const contentType = "Content-Type"
 
-// The media types of bodies whose definition gives no type.
+// The media types of bodies whose definition names no type.
 const (
 	mediaJSON = "application/json"
 	mediaText = "text/plain; charset=utf-8"
 )
 
-// fillBody fills a body of the given type. A body without a type is JSON if the result parses as an
-// object or array, and text otherwise.
+// fillBody fills a body of the given type. If no type is given, the body is JSON if the result
+// parses as an object or array. Otherwise it is text.
 func (p *Placeholders) fillBody(template, given string) (body, media string, err error) {
 	if given == "" {
 		body, err = p.fill(template, jsonText, escaped(jsonText))
@@ -197,7 +196,7 @@ func (p *Placeholders) fillBody(template, given string) (body, media string, err
 	return body, given, err
 }
 
-// escaped makes secrets use the same escaping as other values.
+// escaped gives secrets the same escaping as other values.
 func escaped(escape func(string) string) func(string) (string, error) {
 	return func(s string) (string, error) { return escape(s), nil }
 }

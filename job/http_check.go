@@ -72,9 +72,9 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$
 // wantURL describes the URLs that a job may call.
 const wantURL = "give http:// or https://, a host and a path, such as https://example.com/hook?due={{due}}"
 
-// checkURL checks a URL before its placeholders are filled in. It refuses a placeholder wherever
-// the value could redirect the request to another server. want is the advice for a text that is not
-// a URL.
+// checkURL checks a URL before its placeholders are filled in. It refuses a placeholder at any
+// place where the value could send the request to another server. want is the advice for a text
+// that is not a URL.
 func checkURL(p *Problems, field, text, want string) {
 	switch {
 	case text == "":
@@ -145,8 +145,7 @@ func checkHost(p *Problems, field string, u *url.URL) {
 	}
 }
 
-// notToGive lists headers that a job may not give, because the connection, the URL or the node sets
-// them.
+// notToGive lists headers that a job may not set. The connection, the URL or the node sets them.
 var notToGive = map[string]string{
 	"Host":              "comes from the URL",
 	"Content-Length":    "comes from the body",

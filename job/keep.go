@@ -7,13 +7,14 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Keep says which records of runs to keep, with their output. Zero fields fall back to the app's
-// rule, then to the cluster's, then to no bound.
+// Keep says which records of runs to keep, together with their output. For a zero field, the rule
+// of the app applies. If that is zero, too, the rule of the cluster applies. If all are zero, there
+// is no bound.
 type Keep struct {
 	Age      Duration `json:"age,omitempty"`      // remove records that ended longer ago
 	Runs     int64    `json:"runs,omitempty"`     // keep only the latest records of each job
-	Bytes    Size     `json:"bytes,omitempty"`    // keep only the latest records of each job with this much output
-	Failures Duration `json:"failures,omitempty"` // overrides the others: keep failures at least this long
+	Bytes    Size     `json:"bytes,omitempty"`    // keep only the latest records of each job, up to this much output
+	Failures Duration `json:"failures,omitempty"` // overrides the others: keep failures for at least this long
 }
 
 // Bounds of Keep.
@@ -64,7 +65,8 @@ func (k *Keep) validate(p *Problems, place string) {
 	}
 }
 
-// validateKeepJob checks how long the job itself is kept. Only a job whose definition ends it can be finished.
+// validateKeepJob checks how long the job itself is kept. Only a job whose definition makes it end
+// can be finished.
 func (s *Spec) validateKeepJob(p *Problems) {
 	switch d := time.Duration(s.KeepJob); {
 	case d == 0:
@@ -75,7 +77,7 @@ func (s *Spec) validateKeepJob(p *Problems) {
 	}
 }
 
-// FinishedJob is a job without due times left that its own definition deletes.
+// FinishedJob is a job without further due times that is deleted by its own definition.
 type FinishedJob struct {
 	ID      int64
 	Changes int32    // of the job, when it was judged
@@ -89,12 +91,12 @@ func (j *FinishedJob) RemoveAt() Micros { return j.At.Add(time.Duration(j.Keep))
 // Retention is the rule of an app, or of the cluster.
 type Retention struct {
 	Keep
-	// Archive is only for the cluster's rule. It keeps every record until a node with an archive
-	// command has archived it.
+	// Archive is allowed only in the cluster's rule. It keeps every record until a node with an
+	// archive command has archived the record.
 	Archive bool `json:"archive,omitempty"`
 }
 
-// Validate returns all problems of an app's rule, or of the cluster's with "".
+// Validate returns all problems of an app's rule. If app is "", it checks the cluster's rule.
 func (r *Retention) Validate(app string) error {
 	var p Problems
 	r.Keep.validate(&p, "")

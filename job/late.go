@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// FigureStep is the period over which a node sums up its counts.
+// FigureStep is the period for which a node sums up its counts.
 const FigureStep = 10 * time.Second
 
-// Lateness is counted in classes. Each is a quarter wider than the one before. The first ends at a
-// tenth of a millisecond, and the last has no end.
+// Lateness is counted in classes. Each class is a quarter wider than the class before. The first
+// class ends at a tenth of a millisecond. The last class has no end.
 const (
 	lateFirst   = 100 * time.Microsecond
 	lateGrowth  = 1.25
@@ -40,8 +40,8 @@ func (l *Lates) Add(other *Lates) {
 	}
 }
 
-// Quantile returns the lateness that the given share does not exceed, rounded up to the end of its
-// class; false if nothing was counted.
+// Quantile returns the lateness that the given share does not exceed. The result is rounded up to
+// the end of its class. If nothing was counted, it returns false.
 func (l *Lates) Quantile(share float64) (time.Duration, bool) {
 	all := int64(0)
 	for _, n := range l {

@@ -6,7 +6,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// checkManual refuses what says when a job is due, for a job that only people run.
+// checkManual refuses fields that say when a job is due. Only people run a manual job.
 func (s *Spec) checkManual(p *Problems) {
 	var given []string
 	for _, f := range []struct {

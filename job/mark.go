@@ -8,14 +8,14 @@ type Mark string
 // The marks.
 const (
 	Unmarked Mark = ""
-	Gap      Mark = "gap"    // replaces civil times that the clock skips just before it
+	Gap      Mark = "gap"    // replaces civil times that the clock skips just before this due time
 	Repeat   Mark = "repeat" // the clock shows its civil time twice
 	Makeup   Mark = "makeup" // a calendar counts the day as another day of the week
 	Moved    Mark = "moved"  // a calendar closes the day of the due time, which moved here
 )
 
-// Mark returns the effect of a gap or a repeat on a due time of c. For any other instant the result
-// is meaningless.
+// Mark returns the effect of a gap or a repeat on a due time of c. The instant must be a due time:
+// for any other instant the result is meaningless.
 func (c *Cron) Mark(due time.Time) Mark {
 	t := seconds(due)
 	k := clockAt(c.loc, t)

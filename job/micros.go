@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Micros is an instant in microseconds since 1970-01-01 UTC on MySQL's clock. Instants are stored
-// only in this form, because MySQL rounds and MariaDB truncates fractions of DATETIME columns. Zero
-// means "no instant".
+// Micros is an instant in microseconds since 1970-01-01 UTC on MySQL's clock. All instants are
+// stored in this form, because MySQL rounds and MariaDB truncates fractions of DATETIME columns.
+// Zero means "no instant".
 type Micros int64
 
 // MicrosOf converts t, truncated to microseconds. The zero time becomes zero.
@@ -35,7 +35,8 @@ func (m Micros) Sub(n Micros) time.Duration { return time.Duration(m-n) * time.M
 // LogValue makes log lines show String, in any format.
 func (m Micros) LogValue() slog.Value { return slog.StringValue(m.String()) }
 
-// String formats as RFC 3339 without trailing zeros of the fraction, or "-" for no instant.
+// String formats the instant as RFC 3339, without zeros at the end of the fraction. For no instant
+// it returns "-".
 func (m Micros) String() string {
 	if m == 0 {
 		return "-"

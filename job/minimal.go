@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// keptFields are written even with default values: they identify the job and its start.
+// keptFields are written even if they have default values. They identify the job and its start.
 var keptFields = []string{"app", "name", "start"}
 
 // structured are the fields that contain fields with defaults.
 var structured = []string{"after", "http", "http.tls", "http.sign", "limits", "misfire", "retry", "keep", "output"}
 
-// Minimal returns a definition without default values, as people would write it. Defaults turns the
-// result into the same definition again, on any day. Its fields are in the order of Spec.
+// Minimal returns a definition without default values, as people would write it. On any day,
+// Defaults turns the result into the same definition again. The fields are in the order of Spec.
 func (s *Spec) Minimal() (json.RawMessage, error) {
 	s = s.inUTC()
 	full, err := s.Encode()
@@ -77,7 +77,7 @@ func (m *minimizer) strip(o *fieldList, place string) error {
 	return nil
 }
 
-// same reports whether the remaining fields give the same definition.
+// same reports whether the remaining fields still give the same definition.
 func (m *minimizer) same() bool {
 	text, err := m.root.MarshalJSON()
 	if err != nil {

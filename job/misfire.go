@@ -9,12 +9,13 @@ import (
 // Misfire is the policy for due times that no node could start in time.
 type Misfire struct {
 	Policy MisfirePolicy `json:"policy,omitempty"`
-	// After is the delay from which the policy applies. Zero means the default: [MisfireAfter].
+	// The policy applies to a due time that is at least this late. Zero means the default:
+	// [MisfireAfter].
 	After Duration `json:"after,omitempty"`
 	// MaxAge bounds the delay of a late start. Zero means the default: [DefaultMaxAge].
 	MaxAge Duration `json:"max_age,omitempty"`
-	// MaxCount is for the policy all: of the due times missed in an outage or a pause, it starts
-	// only the latest MaxCount.
+	// MaxCount belongs to the policy all. Of the due times missed in an outage or a pause, only the
+	// latest MaxCount are started.
 	MaxCount int `json:"max_count,omitempty"`
 }
 
@@ -40,7 +41,7 @@ const (
 	maxMisfireAfter = 24 * time.Hour
 )
 
-// MissedAfter is the delay after which the misfire policy applies to a due time of the job.
+// MissedAfter is how late a due time of the job must be for the misfire policy to apply.
 func (s *Spec) MissedAfter() time.Duration {
 	if s.Misfire.After > 0 {
 		return time.Duration(s.Misfire.After)
@@ -48,7 +49,7 @@ func (s *Spec) MissedAfter() time.Duration {
 	return MisfireAfter
 }
 
-// CatchUp is the most due times to start after an outage or a pause.
+// CatchUp is the largest number of due times to start after an outage or a pause.
 func (s *Spec) CatchUp() int {
 	switch {
 	case s.Misfire.Policy != MisfireAll:
@@ -59,8 +60,8 @@ func (s *Spec) CatchUp() int {
 	return DefaultMaxCount
 }
 
-// PastAt returns nil if the job's single due time ("at") can still be started, or if the job has
-// none. Otherwise it returns the values for problem.AtTooLate. The last value is the field that
+// PastAt returns nil if the job's single due time ("at") can still be started, or if the job has no
+// "at". Otherwise it returns the values for problem.AtTooLate. The last value names the field that
 // would allow the start.
 func (s *Spec) PastAt(now time.Time) (values []any) {
 	if s.At == nil {
@@ -74,8 +75,8 @@ func (s *Spec) PastAt(now time.Time) (values []any) {
 	return []any{s.At.Format(time.RFC3339), roughly(late), Duration(limit), field}
 }
 
-// latestStart is the longest delay of a start while no later due time has passed, and the field
-// that sets it.
+// latestStart is how late a due time may start, if no later due time has passed. It also returns
+// the field that sets this limit.
 func (s *Spec) latestStart() (time.Duration, string) {
 	limit, field := s.MissedAfter(), "misfire.after"
 	if age := time.Duration(s.Misfire.MaxAge); s.Misfire.Policy != MisfireSkip && age > limit {
@@ -87,7 +88,8 @@ func (s *Spec) latestStart() (time.Duration, string) {
 	return limit, field
 }
 
-// SameAt reports whether two definitions have the same single due time, or none.
+// SameAt reports whether two definitions have the same single due time. Two definitions without one
+// are the same, too.
 func (s *Spec) SameAt(other *Spec) bool {
 	if s.At == nil || other.At == nil {
 		return s.At == other.At
@@ -95,8 +97,8 @@ func (s *Spec) SameAt(other *Spec) bool {
 	return s.At.Equal(*other.At)
 }
 
-// CheckPastAt refuses a single due time that is too late to be started. Applies of files
-// skip this check, because the time may have been written long ago: there the due time ends missed.
+// CheckPastAt refuses a single due time that is too late to be started. Applies of files skip this
+// check, because the file may have been written long ago. There, such a due time becomes missed.
 func (s *Spec) CheckPastAt(now time.Time) error {
 	values := s.PastAt(now)
 	if values == nil {

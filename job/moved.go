@@ -4,21 +4,21 @@ import (
 	"time"
 )
 
-// OnClosed says what becomes of a due time on a closed day.
+// OnClosed says what happens to a due time on a closed day.
 type OnClosed string
 
-// What becomes of a due time on a closed day. The zero value is ClosedSkip.
+// What happens to a due time on a closed day. The zero value means ClosedSkip.
 const (
 	ClosedSkip     OnClosed = "skip"
 	ClosedNext     OnClosed = "next"     // it moves to the next open day
 	ClosedPrevious OnClosed = "previous" // it moves to the open day before
 )
 
-// MaxMove bounds the days by which a due time moves. A due time without an open day so near is
-// dropped.
+// MaxMove is the most days by which a due time moves. If no day within MaxMove days is open, the
+// due time is dropped.
 const MaxMove = 366
 
-// direction is the sign of the days by which due times move; 0: they don't.
+// direction is the sign of the days by which due times move. It is 0 if they do not move.
 func (o OnClosed) direction() int64 {
 	switch o {
 	case ClosedNext:
@@ -29,14 +29,14 @@ func (o OnClosed) direction() int64 {
 	return 0
 }
 
-// This file moves the due times of closed days. Due times move in civil time, the wall clock of the
-// job's zone, which is in microseconds here. The instant of a civil time is the first at which the
-// clock shows it or a later time: the first pass of a repeat, and the end of a gap. So a later
-// civil time never has an earlier instant.
+// This file moves the due times of closed days. Due times move in civil time, which is the wall
+// clock of the job's zone, in microseconds. The instant of a civil time is the first instant at
+// which the clock shows that time or a later time. For a repeat, that is the first pass. For a gap,
+// it is the end of the gap. So a later civil time never has an earlier instant.
 //
-// A search looks at a day to which due times may move, and goes from there to the closed days whose
-// due times it gets. So it finds the due times in order, although a due time may move before one
-// that was earlier.
+// A search looks at each day to which due times may move. From there it looks at the closed days
+// whose due times move to this day. So it finds due times in the order of their new times, although
+// a move may change their order.
 
 const (
 	microsPerDay = secondsPerDay * 1_000_000
@@ -72,7 +72,7 @@ func (w *walk) civilOf(t int64) int64 {
 	return t + k.offset*1_000_000
 }
 
-// homeAt is segmentAt in the job's zone. It remembers the last segment.
+// homeAt is segmentAt for the job's zone. It remembers the last segment.
 func (w *walk) homeAt(t int64) segment {
 	if t < w.home.since || t >= w.home.end {
 		w.home.segment, w.home.since = segmentAt(w.f.home, t), t
@@ -80,7 +80,7 @@ func (w *walk) homeAt(t int64) segment {
 	return w.home.segment
 }
 
-// dayState is what the calendars and the weeks say of an instant's day, whatever its hours are.
+// dayState is what the calendars and the weeks say about an instant's day, without the hours.
 type dayState struct {
 	end    int64 // microseconds
 	closed bool  // a calendar is closed all day
@@ -144,8 +144,8 @@ func wholeDay(day int64) civilSpan { return civilSpan{day * microsPerDay, (day +
 // move is a due time that moved, in civil time.
 type move struct{ to, from int64 }
 
-// nextMoved returns the first instant after t, and not after limit, to which a due time moves. It
-// may be a due time of the day itself, too.
+// nextMoved returns the first instant after t, and not after limit, to which a due time moves. The
+// instant may also be a due time of its own day.
 func (w *walk) nextMoved(t, limit int64) (m move, ok bool) {
 	span := civilSpan{w.civilOf(t + 1), w.civilOf(limit + 1)}
 	for span.from < span.to && !w.broke {
@@ -164,8 +164,8 @@ func floorDay(civil int64) int64 {
 	return day
 }
 
-// movedTo returns the first civil time in a span of a day to which a due time moves, and the
-// nearest such due time.
+// movedTo returns the first civil time in a span of a day to which a due time moves. It also
+// returns the nearest due time that moves there.
 func (w *walk) movedTo(day int64, span civilSpan) (best move, ok bool) {
 	best.to = noCivil
 	w.states(span, func(part civilSpan, s dayState) {
@@ -175,7 +175,7 @@ func (w *walk) movedTo(day int64, span civilSpan) (best move, ok bool) {
 				return
 			}
 
-			// The hours of the new day may be closed.
+			// The new day may be closed at this hour.
 			if hours := w.open(w.instantOf(m.to)); !hours.open {
 				part.from = w.civilOf(hours.end)
 				continue
@@ -187,11 +187,11 @@ func (w *walk) movedTo(day int64, span civilSpan) (best move, ok bool) {
 	return best, best.to != noCivil && !w.broke
 }
 
-// source returns the first civil time in an open span to which a due time of a closed day moves,
-// whatever the hours of the span are.
+// source returns the first civil time in an open span to which a due time of a closed day moves. It
+// ignores the hours of the span.
 func (w *walk) source(day int64, span civilSpan) (best move, ok bool) {
 	best.to = noCivil
-	spans := []civilSpan{span} // open on day, and closed on all days from day to the source
+	spans := []civilSpan{span} // open on day, and closed on all days between day and the source
 	for k := int64(1); k <= MaxMove && len(spans) > 0 && !w.broke; k++ {
 		var closed []civilSpan
 		by := -k * w.f.move * microsPerDay
@@ -213,8 +213,8 @@ func (w *walk) source(day int64, span civilSpan) (best move, ok bool) {
 	return best, best.to != noCivil
 }
 
-// nominal returns the civil time of the first due time in a span that its day closes, and the closed
-// parts of the span.
+// nominal returns the civil time of the first due time in a span whose day is closed. It also
+// returns the closed parts of the span.
 func (w *walk) nominal(span civilSpan) (best int64, closed []civilSpan) {
 	best = noCivil
 	w.states(span, func(part civilSpan, s dayState) {
@@ -240,8 +240,8 @@ func (w *walk) nominal(span civilSpan) (best int64, closed []civilSpan) {
 	return best, closed
 }
 
-// nominalElapsed is nominal for schedules that follow elapsed time. It goes through all instants at
-// which the clock shows a time of the span.
+// nominalElapsed is like nominal, for schedules that follow elapsed time. It looks at all instants
+// at which the clock shows a time of the span.
 func (w *walk) nominalElapsed(span civilSpan) int64 {
 	best := noCivil
 	until := floorSeconds(span.to) + maxOffset
@@ -277,8 +277,8 @@ func (f *Filtered) as(days weekdays) Schedule {
 	return f.base
 }
 
-// eachPart calls civil with the cron expressions that are due once for each civil time, and elapsed
-// with all other schedules. Either may be nil.
+// eachPart calls civil with each cron expression that is due once for each civil time. It calls
+// elapsed with each other schedule. Either may be nil.
 func eachPart(s Schedule, civil func(*Cron), elapsed func(Schedule)) {
 	switch s := s.(type) {
 	case nil:
@@ -306,15 +306,15 @@ func eachPart(s Schedule, civil func(*Cron), elapsed func(Schedule)) {
 func (w *walk) nextTarget(day int64) int64 {
 	after := w.instantOf((day+1)*microsPerDay) - 1
 	due, ok := w.f.base.Next(time.UnixMicro(after))
-	first := floorDay(w.civilOf(w.f.skip(after, micros(due), ok))) - 1 // a gap may have swallowed it the day before
+	first := floorDay(w.civilOf(w.f.skip(after, micros(due), ok))) - 1 // a gap may have skipped it the day before
 	if w.f.weeks != nil {
 		if kept, until := w.f.weeks.at(day); !kept {
 			first = max(first, until-1)
 		}
 	}
 
-	// Due times come from first or later, and move forward. Those of earlier days move at most to an
-	// open day.
+	// Due times come from the day first or later, and move forward. Due times of earlier days move
+	// to an open day at the latest.
 	if w.f.move > 0 {
 		if first <= day+1 || !w.openAllDay(day) {
 			return day + 1
@@ -322,7 +322,7 @@ func (w *walk) nextTarget(day int64) int64 {
 		return first
 	}
 
-	// They move back, at most to the open day before first.
+	// Due times move back, at most to the open day before first.
 	for n := 0; n < MaxMove && first > day+1 && !w.broke; n++ {
 		if first--; w.openAllDay(first) {
 			break
@@ -332,7 +332,7 @@ func (w *walk) nextTarget(day int64) int64 {
 	return max(first, day+1)
 }
 
-// movedFrom returns the instant from which a due time moved here; ok is false if it is a due time of
+// movedFrom returns the instant from which a due time moved. ok is false if the due time belongs to
 // its own day.
 func (f Filtered) movedFrom(due time.Time) (from time.Time, ok bool) {
 	at := micros(due)
@@ -349,8 +349,8 @@ func (f Filtered) movedFrom(due time.Time) (from time.Time, ok bool) {
 	return time.UnixMicro(w.instantOf(m.from)).In(f.home), true
 }
 
-// movesTo returns where the due time of a closed day moves; ok is false if it is none, or if it is
-// dropped.
+// movesTo returns where the due time of a closed day moves. ok is false if the instant is no such
+// due time, or if the due time is dropped.
 func (f Filtered) movesTo(due time.Time) (to time.Time, ok bool) {
 	if f.move == 0 {
 		return to, false
@@ -368,7 +368,8 @@ func (f Filtered) movesTo(due time.Time) (to time.Time, ok bool) {
 		next, span = w.nominalElapsed, civilSpan{shown, shown + 1}
 	}
 
-	// A gap may have swallowed several times of day. Each has its own target, and some may be dropped.
+	// A gap may have skipped several times of day. Each moves to its own target. Some may be
+	// dropped.
 	for from := next(span); from != noCivil && !w.broke; from = next(span) {
 		if to, ok := w.target(from); ok {
 			return to, true
@@ -380,7 +381,7 @@ func (f Filtered) movesTo(due time.Time) (to time.Time, ok bool) {
 	return to, false
 }
 
-// target returns where the due time of a closed day moves; ok is false if it is dropped.
+// target returns where the due time of a closed day moves. ok is false if the due time is dropped.
 func (w *walk) target(from int64) (to time.Time, ok bool) {
 	for k := int64(1); k <= MaxMove && !w.broke; k++ {
 		at := w.instantOf(from + k*w.f.move*microsPerDay)
@@ -394,11 +395,13 @@ func (w *walk) target(from int64) (to time.Time, ok bool) {
 
 // Mover is a schedule that moves due times.
 type Mover interface {
-	// MovedFrom returns the time from which a due time moved; ok is false if it did not move.
+	// MovedFrom returns the time from which a due time moved. ok is false if the due time did not
+	// move.
 	MovedFrom(due time.Time) (from time.Time, ok bool)
 }
 
-// MovedFrom returns the time from which a due time of a schedule moved, or nil.
+// MovedFrom returns the time from which a due time of a schedule moved. If it did not move, it
+// returns nil.
 func MovedFrom(s Schedule, due time.Time) *time.Time {
 	if m, ok := s.(Mover); ok {
 		if from, ok := m.MovedFrom(due); ok {
@@ -419,7 +422,8 @@ func (b Bounded) MovedFrom(due time.Time) (from time.Time, ok bool) {
 	return from, false
 }
 
-// MovedFrom returns the time from which a due time moved, shifted as the due time is.
+// MovedFrom returns the time from which a due time moved. The result has the same shift as the due
+// time.
 func (s Shifted) MovedFrom(due time.Time) (from time.Time, ok bool) {
 	m, is := s.Schedule.(Mover)
 	if !is {

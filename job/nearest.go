@@ -2,8 +2,9 @@ package job
 
 import "strings"
 
-// Nearest returns the name that a mistyped word probably means: a name with few changed letters
-// ("comand"), then a name that the word abbreviates ("cmd", "tz"), or "".
+// Nearest returns the name that a mistyped word probably means. A name with few changed letters
+// ("comand") wins over a name that the word abbreviates ("cmd", "tz"). If no name is near, it
+// returns "".
 func Nearest(word string, names []string) string {
 	if len(word) > 40 {
 		return ""
@@ -27,10 +28,10 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is the number of letters to change, add, remove or swap with the next one to get from a
-// to b.
+// distance is how many letters must be changed to get from a to b. A change replaces, adds or
+// removes a letter, or swaps two neighbours.
 func distance(a, b string) int {
-	// The rows for the two prefixes of a before the current one.
+	// before and last are the rows of the two previous prefixes of a.
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

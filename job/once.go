@@ -12,8 +12,9 @@ type Once struct {
 	Digest [32]byte
 	Kind   string // the kind of request, at most 32 characters
 
-	// If Answer is set, it is called as the last step of the transaction, which then stores the
-	// answer with the key. Otherwise the answer is stored later, once it is known.
+	// Answer is called as the last step of the transaction, if it is set. The transaction then
+	// stores the answer with the key. If it is not set, the answer is stored later, once it is
+	// known.
 	Answer func() KeptAnswer
 
 	// Set by the code that makes the change.
@@ -38,8 +39,8 @@ func WithOnce(ctx context.Context, o *Once) context.Context {
 	return context.WithValue(ctx, onceKey{}, o)
 }
 
-// OnceOf returns the request of a context. It returns nil if there is none, or if its key is
-// already stored.
+// OnceOf returns the request of a context. It returns nil if the context has no request, or if the
+// key of the request is stored already.
 func OnceOf(ctx context.Context) *Once {
 	if o, _ := ctx.Value(onceKey{}).(*Once); o != nil && !o.Done {
 		return o
@@ -49,13 +50,13 @@ func OnceOf(ctx context.Context) *Once {
 
 type versionKey struct{}
 
-// WithVersion returns a context whose changes of a job fail with ErrChanged unless the job has the
-// given version.
+// WithVersion returns a context in which a change of a job fails with ErrChanged unless the job has
+// the given version.
 func WithVersion(ctx context.Context, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{}, version)
 }
 
-// VersionOf returns the version that a job must have to be changed; zero for any.
+// VersionOf returns the version that a job must have for a change. Zero means any version.
 func VersionOf(ctx context.Context) int64 {
 	v, _ := ctx.Value(versionKey{}).(int64)
 	return v
@@ -63,7 +64,7 @@ func VersionOf(ctx context.Context) int64 {
 
 type forceKey struct{}
 
-// WithForce returns a context whose changes delete jobs even if other jobs follow them.
+// WithForce returns a context in which jobs can be deleted even if other jobs follow them.
 func WithForce(ctx context.Context) context.Context { return context.WithValue(ctx, forceKey{}, true) }
 
 // Forced reports whether a context is from WithForce.
@@ -72,8 +73,8 @@ func Forced(ctx context.Context) bool { forced, _ := ctx.Value(forceKey{}).(bool
 type preconditionKey struct{}
 
 // WithPrecondition returns a context with a condition for writes of objects by name. The write
-// calls wanted under the object's lock, with the object's existence and its version, 0 if it has
-// none. An error of wanted refuses the write.
+// calls wanted while it holds the object's lock. wanted gets the object's existence and its
+// version, or 0 if the object has no version. An error of wanted refuses the write.
 func WithPrecondition(ctx context.Context, wanted func(there bool, version int64) error) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, wanted)
 }

@@ -26,12 +26,12 @@ type Output struct {
 	Stamps []byte  `json:",omitempty"` // see Stamps
 	Answer *Answer `json:",omitempty"` // of an HTTP run
 
-	// Parts and PartBytes announce the Rest: its number of rows and of bytes.
+	// Parts and PartBytes announce the Rest: its number of rows, and its number of bytes.
 	Parts     int  `json:",omitempty"`
 	PartBytes int  `json:",omitempty"`
 	Rest      Rest `json:"-"`
 
-	// Compressed outputs have an Encoding and a Size, see Pack. Then head and tail are not
+	// A compressed output has an Encoding and a Size, see Pack. Its head and tail are then not
 	// readable, and Size is their uncompressed length.
 	Encoding Encoding `json:",omitempty"`
 	Size     int      `json:",omitempty"`
@@ -39,15 +39,15 @@ type Output struct {
 
 // Rest is the part of a large output that does not fit in memory.
 type Rest interface {
-	// Pieces calls yield for one part after the other, until it fails. Data is only valid during
+	// Pieces calls yield for each part, until a call fails. The data of a part is valid only during
 	// the call.
 	Pieces(yield func(Piece) error) error
 
-	// Close frees the space. It may be called several times.
+	// Close frees the memory. It may be called several times.
 	Close()
 }
 
-// Answer is what is known of the response to an HTTP request, besides its body.
+// Answer describes the response to an HTTP request, without its body.
 type Answer struct {
 	Status  int        `json:"status"`
 	Proto   string     `json:"proto,omitempty"`
@@ -63,9 +63,9 @@ type Answer struct {
 func (o *Output) Truncated() bool { return o.Bytes > int64(o.Kept()) }
 
 // Text returns head and tail as valid UTF-8 for people. A replacement character replaces each run
-// of invalid bytes, and a line between head and tail gives the number of missing bytes. A character
-// split by the cut counts as missing. Control characters remain: the code that shows the text must
-// escape them.
+// of invalid bytes. A line between head and tail gives the number of missing bytes. A character
+// that the cut has split counts as missing. Control characters remain, so the code that shows the
+// text must escape them.
 func (o *Output) Text() string {
 	text, _ := PiecesText(o.Pieces(), 0, true)
 	return text
@@ -84,8 +84,8 @@ func wholeEnd(b []byte) []byte {
 	return b
 }
 
-// wholeStart cuts the rest of a character off the start of b, but never more bytes than one
-// character has.
+// wholeStart cuts the rest of a split character off the start of b. It never cuts more bytes than
+// one character has.
 func wholeStart(b []byte) []byte {
 	rest := 0
 	for rest < len(b) && !utf8.RuneStart(b[rest]) {
@@ -101,9 +101,9 @@ func wholeStart(b []byte) []byte {
 var trouble = regexp.MustCompile(`(?i)\b(error|err|fatal|failed|failure|exception|panic|traceback|denied|cannot|` +
 	`not found|refused|timed? ?out)\b`)
 
-// ErrorLine returns the line that most likely says what went wrong: the last line of stderr, or else
-// the last line that speaks of an error, or else the last line. It has no control characters and is
-// cut to most characters.
+// ErrorLine returns the line that most likely says what went wrong. The last line of stderr wins,
+// then the last line that speaks of an error, then the last line of all. The result has no control
+// characters and at most most characters.
 func (o *Output) ErrorLine(most int) string {
 	pieces := o.Pieces()
 	if len(pieces) == 0 {
@@ -111,10 +111,10 @@ func (o *Output) ErrorLine(most int) string {
 	}
 
 	p := pieces[len(pieces)-1]
-	stamps, _ := DecodeStamps(o.Stamps) // damaged: the lines before the damage have stamps
+	stamps, _ := DecodeStamps(o.Stamps) // if damaged: the stamps before the damage
 	marks := NewLineStamps(stamps).Of(p)
 
-	// Look at the lines from the last one on. A hundred take less than a millisecond.
+	// Look at the lines backwards. A hundred lines take less than a millisecond.
 	const enough = 100
 	var speaks, last string
 	number, data := p.after()+1, p.Data
@@ -142,8 +142,8 @@ func (o *Output) ErrorLine(most int) string {
 	return cmp.Or(speaks, last)
 }
 
-// shownLine returns what a terminal would show of a line, in the end, cut to most characters. A
-// progress bar writes over its line.
+// shownLine returns what a terminal finally shows of a line, cut to most characters. A progress
+// bar, for example, overwrites its line.
 func shownLine(line []byte, most int) string {
 	line = bytes.TrimRight(line, "\r")
 	line = line[bytes.LastIndexByte(line, '\r')+1:]
@@ -153,7 +153,7 @@ func shownLine(line []byte, most int) string {
 	return cutRunes(strings.TrimSpace(visible(text)), most)
 }
 
-// escape matches the sequences by which terminals are controlled.
+// escape matches escape sequences, which control terminals.
 var escape = regexp.MustCompile("\x1b\\[[0-9;:?]*[a-zA-Z]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)?|\x1b.")
 
 // visible removes what a terminal would not show.

@@ -6,8 +6,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Overlap is the policy for a due time while an earlier one of the same job still executes,
-// anywhere in the cluster.
+// Overlap is the policy for a due time that comes while an earlier run of the same job still
+// executes, anywhere in the cluster.
 type Overlap string
 
 // The overlap policies.
@@ -30,7 +30,7 @@ const (
 	MaxStartDeadline = 366 * 24 * time.Hour
 )
 
-// QueueMax is the most due times of the job that may wait at once.
+// QueueMax is how many due times of the job may wait at once.
 func (s *Spec) QueueMax() int {
 	switch {
 	case s.Queue > 0:
@@ -41,12 +41,12 @@ func (s *Spec) QueueMax() int {
 	return defaultWaits
 }
 
-// Orders reports whether a due time of the job must wait for earlier ones that have not begun.
+// Orders reports whether a due time of the job must wait for earlier due times that have not begun.
 func (s *Spec) Orders() bool {
 	return s.Overlap == OverlapQueue || s.Overlap == OverlapReplace || s.Group != "" || s.Misfire.Policy == MisfireAll
 }
 
-// Awaited reports whether other runs may wait for the end of the job's runs of a kind.
+// Awaited reports whether other runs may be waiting for the end of a run of this kind.
 func (s *Spec) Awaited(kind RunKind) bool {
 	return kind != FromSchedule || s.Delay != 0 || s.Retry.Attempts > 1 || s.OnLost == LostRerun || s.Orders()
 }

@@ -17,10 +17,11 @@ const (
 	Deflate Encoding = 1
 )
 
-// packLeast is the smallest output to compress, in bytes: a line or two are not worth it.
+// packLeast is the smallest output to compress, in bytes. One or two lines are not worth
+// compressing.
 const packLeast = 512
 
-// unpackMost bounds a decompressed text. It is more than any run keeps.
+// unpackMost bounds a decompressed text, in bytes. No run keeps so much.
 const unpackMost = 64 << 20
 
 var packers = sync.Pool{New: func() any { w, _ := flate.NewWriter(nil, flate.BestSpeed); return w }}

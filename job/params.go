@@ -16,7 +16,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Param is a parameter of a job. Each run has a value of it: what its request gave, or the default.
+// Param is a parameter of a job. Each run has a value of the parameter: the value of its request,
+// or the default.
 type Param struct {
 	Type        string  `json:"type,omitempty" enum:"string,integer,number,boolean,date" doc:"Its type. Default: string."`
 	Default     Value   `json:"default,omitempty" doc:"The value of runs that were given none. For a date also today, yesterday, today-3d or today+1d: by the due time in the job's time zone."`
@@ -48,10 +49,11 @@ const (
 
 var paramName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
-// Value is a value of a parameter in JSON: a text in quotes, a number, true or false. "" is none.
+// Value is a value of a parameter in JSON: a text in quotes, a number, true or false. "" means no
+// value.
 type Value string
 
-// ValueOf returns a value as the JSON decoder gives it; false: it is a list, an object or null.
+// ValueOf converts a value from the JSON decoder. It returns false for a list, an object and null.
 func ValueOf(v any) (Value, bool) {
 	switch v := v.(type) {
 	case string:
@@ -72,7 +74,7 @@ func textValue(s string) Value {
 	return Value(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// Text returns the value as a command gets it.
+// Text returns the value in the form that a command gets.
 func (v Value) Text() string {
 	if !strings.HasPrefix(string(v), `"`) {
 		return string(v)
@@ -107,7 +109,7 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// fit returns a value as the type writes it; false: it is of another type.
+// fit returns a value in the notation of the type. It returns false if the value has another type.
 func (p *Param) fit(v Value) (Value, bool) {
 	isText := strings.HasPrefix(string(v), `"`)
 	switch p.Type {
@@ -132,7 +134,8 @@ func (p *Param) fit(v Value) (Value, bool) {
 
 var relativeDay = regexp.MustCompile(`^(today|yesterday)(?:([+-][0-9]{1,5})d)?$`)
 
-// daysFrom reads a default such as today-3d, as a number of days from the day of the due time.
+// daysFrom reads a default such as today-3d. The result is a number of days from the day of the due
+// time.
 func daysFrom(v Value) (days int, ok bool) {
 	m := relativeDay.FindStringSubmatch(v.Text())
 	if m == nil || m[1] == "yesterday" && m[2] != "" {
@@ -163,7 +166,7 @@ func (p *Param) wanted() string {
 	return `a text in quotes such as "all"`
 }
 
-// check returns a value as the type writes it, or adds a problem.
+// check returns a value in the notation of the type, or adds a problem.
 func (p *Param) check(found *Problems, field string, v Value) Value {
 	fitting, ok := p.fit(v)
 	text := fitting.Text()
@@ -281,8 +284,8 @@ func (p *Param) validate(found *Problems, place string, manual bool) {
 	}
 }
 
-// CheckParams returns what a request gives to a run of the job, as the types of the parameters write
-// it. The error is Problems.
+// CheckParams checks the values that a request gives to a run of the job, and returns them in the
+// notation of the parameters' types. The error is Problems.
 func (s *Spec) CheckParams(given map[string]Value) (map[string]Value, error) {
 	var found Problems
 	out, bytes := map[string]Value{}, 0
@@ -331,10 +334,9 @@ func (s *Spec) noParam(name string) problem.Text {
 	return problem.ParamUnknown.Advise("it has %s", shorten(strings.Join(names, ", "))).Of(shorten(name))
 }
 
-// ParamsOf returns the values of a run's parameters: what it was given, otherwise the defaults. The
-// result has no secrets, and no parameters without a value. The definition may have changed since
-// the request: names that it no longer has are left out, and a value that no longer fits is an
-// error.
+// ParamsOf returns the values of a run's parameters: the given value, or else the default. Secrets
+// and parameters without a value are left out. The definition may have changed since the request. A
+// name that it no longer has is left out, and a value that no longer fits is an error.
 func (s *Spec) ParamsOf(g *Given, due Micros) (map[string]Value, error) {
 	if len(s.Params) == 0 {
 		return nil, nil
@@ -375,7 +377,7 @@ func (s *Spec) ParamsOf(g *Given, due Micros) (map[string]Value, error) {
 	return out, nil
 }
 
-// ParamSecrets returns the secrets that are values of parameters, by parameter.
+// ParamSecrets returns the secrets that parameters have as values. The key is the parameter.
 func (s *Spec) ParamSecrets() (out map[string]Secret) {
 	for name, p := range s.Params {
 		if p.Secret == "" {
@@ -392,7 +394,8 @@ func (s *Spec) ParamSecrets() (out map[string]Secret) {
 // paramPrefix begins the placeholders of parameters.
 const paramPrefix = "param."
 
-// sampleParam returns a value of a parameter, to check a request that is filled in with it.
+// sampleParam returns a sample value of a parameter. A request is checked by filling it in with
+// such values.
 func (s *Spec) sampleParam(name string) (value string, secret Secret, ok bool) {
 	p, ok := s.Params[name]
 	switch p.Type {

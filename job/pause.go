@@ -18,7 +18,7 @@ const (
 	ScopeCluster Scope = "cluster"
 )
 
-// Pause is a stop of due times, with its author, its reason and its end.
+// Pause stops due times. It has an author, a reason and an end.
 type Pause struct {
 	Scope  Scope
 	App    string // with the scope of an app
@@ -31,8 +31,8 @@ type Pause struct {
 // Over reports whether the pause has ended by itself.
 func (p *Pause) Over(now Micros) bool { return p.Until != 0 && p.Until <= now }
 
-// String describes the pause in one line that begins with "paused". This line is also the reason of
-// a due time that was skipped for the pause.
+// String describes the pause in one line that begins with "paused". The same line is the reason of
+// a due time that was skipped because of the pause.
 func (p *Pause) String() string { return "paused" + p.Words() }
 
 // Words gives the scope, the person and the reason, as the end of a sentence.
@@ -56,17 +56,17 @@ func (p *Pause) Words() string {
 	return text
 }
 
-// PauseAt returns the pause that stops the job's due times at an instant, or nil. It returns the
-// job's own pause, or else the longest pause of its app and the cluster.
+// PauseAt returns the pause that stops the job's due times at an instant, or nil. The job's own
+// pause wins. After it comes the longest pause among those of its app and of the cluster.
 func (j *Job) PauseAt(now Micros) *Pause {
-	if j.Paused { // until the job is resumed, even if Until has passed
+	if j.Paused { // a job stays paused until it is resumed, even if Until has passed
 		return &Pause{Scope: ScopeJob, By: j.PausedBy, Reason: j.PauseReason, Since: j.PausedAt, Until: j.PauseUntil}
 	}
 	return Longest(j.Covers, j.Spec.App, now)
 }
 
-// Longest returns the pause that lasts longest among those that stop an app's jobs at an instant,
-// or nil.
+// Longest returns the pause that lasts longest among all pauses that stop an app's jobs at an
+// instant. Without a pause it returns nil.
 func Longest(pauses []Pause, app string, now Micros) *Pause {
 	var out *Pause
 	for i := range pauses {
@@ -85,7 +85,7 @@ func Longest(pauses []Pause, app string, now Micros) *Pause {
 // PauseRequest is a request to pause a job, an app or the cluster.
 type PauseRequest struct {
 	Reason string // one line
-	Until  Micros // when to resume; zero: by hand
+	Until  Micros // when to resume; zero: somebody must resume it
 }
 
 // Bounds of a pause.

@@ -23,7 +23,7 @@ func lineEnds(b []byte) int64 { return int64(bytes.Count(b, newline)) }
 
 var newline = []byte{'\n'}
 
-// Pieces returns head and tail as one or two pieces; no pieces if the output is empty.
+// Pieces returns head and tail as one or two pieces. For an empty output it returns none.
 func (o *Output) Pieces() []Piece {
 	var out []Piece
 	if len(o.Head) > 0 {
@@ -35,7 +35,8 @@ func (o *Output) Pieces() []Piece {
 	return Join(out)
 }
 
-// LineCount returns the number of lines of the whole output; an unfinished last line counts.
+// LineCount returns the number of lines of the whole output. An unfinished last line counts as a
+// line.
 func (o *Output) LineCount() int64 {
 	last, n := o.Tail, o.Lines
 	if len(last) == 0 {
@@ -47,8 +48,8 @@ func (o *Output) LineCount() int64 {
 	return n
 }
 
-// OutputOf makes an output of its known pieces, which are in order. An output has room for only one
-// gap, so pieces between two gaps are dropped.
+// OutputOf makes an output from its known pieces, which must be in order. An output has room for
+// only one gap, so pieces between two gaps are dropped.
 func OutputOf(pieces []Piece) Output {
 	joined := Join(pieces)
 	if len(joined) == 0 {
@@ -68,7 +69,7 @@ func OutputOf(pieces []Piece) Output {
 	return o
 }
 
-// Join merges pieces that touch. They are in order and do not overlap.
+// Join merges pieces that touch each other. The pieces must be in order and must not overlap.
 func Join(pieces []Piece) []Piece {
 	var out []Piece
 	for _, p := range pieces {
@@ -92,15 +93,15 @@ func From(pieces []Piece, from int64) []Piece {
 	return pieces
 }
 
-// from returns the bytes from an offset on, which is within the piece.
+// from returns the bytes from an offset on. The offset must be within the piece.
 func (p Piece) from(at int64) Piece {
 	n := at - p.At
 	return Piece{at, p.Data[n:], p.Line + lineEnds(p.Data[:n])}
 }
 
-// PiecesText returns the text of joined pieces from an offset on, with a line for each gap. next is
-// the offset up to which it has shown or counted every byte. Unless the output is over, an
-// incomplete character at the end waits for the next call.
+// PiecesText returns the text of joined pieces from an offset on, with a line for each gap. All
+// bytes before next are shown or counted. If over is false, more output may come, and an incomplete
+// character at the end waits for the next call.
 func PiecesText(pieces []Piece, from int64, over bool) (text string, next int64) {
 	var b strings.Builder
 	r, within := Reading{Next: from}, from > 0
@@ -118,7 +119,7 @@ func PiecesText(pieces []Piece, from int64, over bool) (text string, next int64)
 
 // Reading turns the pieces of an output into text, one after the other.
 type Reading struct {
-	Next int64 // all bytes before it were shown or counted
+	Next int64 // all bytes before this offset were shown or counted
 
 	line int64  // number of line ends before Next; valid once something was added
 	any  bool   // something was added
@@ -134,8 +135,8 @@ type Text struct {
 	GapLines   int64 // line ends among them; zero if unknown
 }
 
-// Add returns the text of the next piece. It holds back an incomplete character at its end. If
-// nothing is left, Data is empty.
+// Add returns the text of the next piece. An incomplete character at the end of the piece is held
+// back. If nothing else is left, Data is empty.
 func (r *Reading) Add(p Piece) Text {
 	t := Text{From: r.Next, Line: r.line}
 	if p.At == r.Next+int64(len(r.rest)) && r.any {
@@ -156,7 +157,7 @@ func (r *Reading) Add(p Piece) Text {
 	return t
 }
 
-// End returns the text for the incomplete character that Add has held back, if there is one.
+// End returns the text for an incomplete character that Add has held back.
 func (r *Reading) End() Text {
 	t := Text{From: r.Next, Next: r.Next + int64(len(r.rest)), Line: r.line}
 	if len(r.rest) > 0 {
@@ -168,8 +169,8 @@ func (r *Reading) End() Text {
 
 var replacement = []byte("\uFFFD")
 
-// String returns the text, with a line for the gap before it. within reports whether it follows
-// text that does not end a line.
+// String returns the text, with a line for the gap before it. within reports whether the text
+// before ended within a line.
 func (t Text) String(within bool) string {
 	if t.Gap == 0 {
 		return string(t.Data)
@@ -180,7 +181,7 @@ func (t Text) String(within bool) string {
 	return t.GapText() + string(t.Data)
 }
 
-// GapText is the line that stands for the gap before the text.
+// GapText is the line that stands for the gap before this text.
 func (t Text) GapText() string {
 	if t.GapLines > 0 {
 		return fmt.Sprintf("… %d bytes dropped, %d lines …\n", t.Gap, t.GapLines)

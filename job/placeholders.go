@@ -8,11 +8,11 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Placeholders are the values for {{name}} in the texts of a request: due (RFC 3339, UTC, up to
-// microseconds), last_success (the same, or empty), attempt (1 for the first), launch (see
-// Launch.String), job and app; scheduled, upstream_run and upstream_outcome, the last two empty for a
-// run that follows none; and
-// secret.NAME, except in the URL. Any other name is an error. {{{{ is the escape for {{.
+// Placeholders are the values for {{name}} in the texts of a request. The names are due (RFC 3339,
+// UTC, up to microseconds), last_success (the same form, or empty), attempt (1 for the first),
+// launch (see Launch.String), job, app, scheduled, upstream_run, upstream_outcome, and secret.NAME,
+// which the URL may not contain. upstream_run and upstream_outcome are empty for a run that follows
+// none. Any other name is an error. {{{{ is the escape for {{.
 type Placeholders struct {
 	Due      Micros
 	Last     Micros // due time of the last success; zero: none
@@ -22,7 +22,8 @@ type Placeholders struct {
 	Job, App string
 	Secret   func(Secret) (string, error) // returns the value of a secret
 
-	// Param returns the value of a parameter, or the secret that is its value. nil: only secrets matter.
+	// Param returns the value of a parameter, or the secret that is its value. If it is nil, only
+	// secrets matter.
 	Param func(name string) (value string, secret Secret, ok bool)
 }
 
@@ -31,8 +32,8 @@ const (
 	closing = "}}"
 )
 
-// fill fills the placeholders of a text, with each value escaped. secret formats secrets; nil
-// forbids them.
+// fill fills in the placeholders of a text. escape escapes each value. secret formats secrets. A
+// nil secret forbids secrets.
 func (p *Placeholders) fill(text string, escape func(string) string,
 	secret func(string) (string, error)) (string, error) {
 	if !strings.Contains(text, opening) {

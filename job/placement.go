@@ -11,8 +11,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Labels that every node has and users cannot set: its name, its system and processor, and a label
-// that begins with [HandlerLabel] for each of its handlers.
+// Labels that every node has and users cannot set. They are the node's name, its system and its
+// processor. For each handler of the node there is a label that begins with [HandlerLabel].
 const (
 	LabelNode    = "node"
 	LabelOS      = "os"
@@ -49,7 +49,7 @@ func CheckNodeLabels(labels map[string]string) error {
 	return nil
 }
 
-// CheckHandlerKey returns the problem of a handler's key, or nil.
+// CheckHandlerKey returns the problem of the key of a handler, or nil.
 func CheckHandlerKey(key string) error {
 	if len(key) > MaxHandlerKey {
 		return problem.Errorf(problem.TooManyBytes, len(key), MaxHandlerKey)
@@ -57,7 +57,7 @@ func CheckHandlerKey(key string) error {
 	return checkLabelKey(key)
 }
 
-// WithHandlers returns a node's labels with its handler labels.
+// WithHandlers returns a node's labels together with the labels of its handlers.
 func WithHandlers(labels map[string]string, handlers []string) map[string]string {
 	out := make(map[string]string, len(labels)+len(handlers))
 	maps.Copy(out, labels)
@@ -67,7 +67,8 @@ func WithHandlers(labels map[string]string, handlers []string) map[string]string
 	return out
 }
 
-// Place returns the job's selector, extended by its handler's label if it has one.
+// Place returns the job's selector. If the job has a handler, the selector also requires the
+// handler's label.
 func (s *Spec) Place() (Selector, error) {
 	sel, err := ParseSelector(s.Selector)
 	if err == nil && s.Handler != "" {
@@ -87,7 +88,7 @@ func (s Selector) Takes(labels map[string]string) bool {
 	return s.Matches(labels)
 }
 
-// placementDefaults stores the selector in canonical form, so that equal selectors give equal
+// placementDefaults stores the selector in canonical form. So equal selectors give equal
 // definitions.
 func (s *Spec) placementDefaults() {
 	if sel, err := ParseSelector(s.Selector); err == nil {
@@ -101,8 +102,8 @@ func (s *Spec) validatePlacement(p *Problems) {
 	}
 }
 
-// validateHandler checks the handler and its payload. validateExecutor checks that the job has no
-// second kind.
+// validateHandler checks the handler and its payload. That the job has only one kind is checked by
+// validateExecutor.
 func (s *Spec) validateHandler(p *Problems) {
 	if s.Handler == "" {
 		if s.Payload != "" {
@@ -123,7 +124,7 @@ func (s *Spec) validateHandler(p *Problems) {
 	}
 }
 
-// NoNode says why no node takes runs with a selector. An empty selector matches every node that
+// NoNode says why no node takes runs with this selector. An empty selector matches every node that
 // takes work.
 func NoNode(selector string) string {
 	if selector == "" {
@@ -132,7 +133,7 @@ func NoNode(selector string) string {
 	return "no node matches " + selector
 }
 
-// The kinds and actions of nodes and handlers in the audit.
+// The kinds and actions of nodes and handlers in audit lines.
 const (
 	KindNode    Kind = "node"
 	KindHandler Kind = "handler"

@@ -2,7 +2,7 @@ package job
 
 import "time"
 
-// Preview returns the first n due times after from; fewer when there are no more.
+// Preview returns the first n due times after from. If there are fewer, it returns all of them.
 func Preview(s Schedule, from time.Time, n int) []time.Time {
 	var due []time.Time
 	for len(due) < n {

@@ -9,7 +9,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Rate bounds how often the runs of a group start: at most so many within any period.
+// Rate bounds how often the runs of a group start: at most Starts times in any period of length
+// Period.
 type Rate struct {
 	Starts int
 	Period Micros // a length
@@ -39,13 +40,13 @@ func parseRate(text string) (r Rate, wrong *problem.Text) {
 	return Rate{n, Micros(d.Microseconds())}, nil
 }
 
-// Any reports whether there is a rate. A row that was edited by hand may have values out of bounds;
-// they are no rate.
+// Any reports whether there is a rate. Values out of bounds are no rate. They can come from a row
+// that was changed outside the program.
 func (r Rate) Any() bool {
 	return r.Starts > 0 && r.Starts <= MaxRateStarts && r.Period > 0 && r.Period <= Micros(maxRatePeriod.Microseconds())
 }
 
-// String is the text that parseRate reads; without a rate it is empty.
+// String returns the text that parseRate reads. Without a rate it returns "".
 func (r Rate) String() string {
 	if !r.Any() {
 		return ""

@@ -2,9 +2,10 @@ package job
 
 import "errors"
 
-// Reason says why a run ended as it did. The zero value means that the outcome says it all.
+// Reason says why a run ended with its outcome. The zero value means that the outcome needs no
+// reason.
 type Reason struct {
-	Code ReasonCode // for programs; empty if the run succeeded, as with "HTTP 200 OK"
+	Code ReasonCode // for programs; empty if the run succeeded, even with a text such as "HTTP 200 OK"
 	Text string     // for people, one line
 }
 

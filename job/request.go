@@ -11,7 +11,7 @@ type Requested struct {
 
 // Reasons to refuse a change of a job, in addition to Problems.
 var (
-	// ErrChanged means that the job is not at the version that the caller saw.
+	// ErrChanged means that the job does not have the version that the caller saw.
 	ErrChanged = errors.New("the job was changed in the meantime")
 	// ErrKeyReused means that an idempotency key was used before, for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used before, for another request")

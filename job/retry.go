@@ -10,8 +10,8 @@ import (
 
 // Retry is the policy for attempts that did not succeed. The zero Retry allows one attempt.
 type Retry struct {
-	Attempts   int       `json:"attempts,omitempty"`    // starts in all, the first included; 0 and 1: no retry
-	Backoff    Duration  `json:"backoff,omitempty"`     // from the end of an attempt to the next one
+	Attempts   int       `json:"attempts,omitempty"`    // all starts, including the first; 0 and 1: no retry
+	Backoff    Duration  `json:"backoff,omitempty"`     // time from the end of an attempt to the next attempt
 	Factor     float64   `json:"factor,omitempty"`      // growth of the backoff from attempt to attempt; 1 is constant
 	MaxBackoff Duration  `json:"max_backoff,omitempty"` // the longest backoff
 	Jitter     Duration  `json:"jitter,omitempty"`      // random addition, up to this
@@ -25,16 +25,15 @@ const (
 	DefaultMaxBackoff = time.Hour
 	longestBackoff    = 30 * 24 * time.Hour
 
-	// LostAttempts is the number of starts of a due time that on_lost: rerun allows, if the job's
-	// retries allow fewer. A command that crashes its node must not wander through the cluster
-	// forever.
+	// LostAttempts is the number of starts of a due time that on_lost: rerun allows if the job's
+	// retries allow fewer. A command that crashes its node must not crash one node after the other.
 	LostAttempts = 3
 )
 
 // The policies for lost runs.
 const (
 	LostFail  = "fail"  // at most one start
-	LostRerun = "rerun" // start again: at least one start, for commands that may run twice
+	LostRerun = "rerun" // start again: at least one start; only for commands that may run twice
 )
 
 func (r *Retry) defaults() {
@@ -92,8 +91,8 @@ func (r *Retry) validate(p *Problems) {
 	}
 }
 
-// Again reports whether another attempt follows after an outcome, and the delay until then. attempt
-// is the number of the ended attempt. spread is a random number in [0, 1).
+// Again reports whether another attempt follows after an outcome. It also returns the delay before
+// that attempt. attempt is the number of the ended attempt. spread is a random number in [0, 1).
 func (s *Spec) Again(attempt int, o Outcome, spread float64) (after time.Duration, ok bool) {
 	r := &s.Retry
 	if o == Lost {

@@ -15,7 +15,7 @@ import (
 // State is the state of a run.
 type State string
 
-// States, in the order of a run's trip.
+// States, in the order in which a run passes through them.
 const (
 	Idle      State = "idle"      // any node may claim it
 	Prepared  State = "prepared"  // claimed by a session, in its heap
@@ -36,7 +36,7 @@ const (
 )
 
 // Launch identifies one start of a run: the run and its claim count. It is the fencing token of
-// every later write: each claim raises the count, so a write with an older launch changes nothing.
+// every later write. Each claim raises the count, so a write with an older launch changes nothing.
 type Launch struct {
 	Run   int64
 	Claim int32
@@ -80,9 +80,9 @@ func ParseRunID(s string) (int64, error) {
 // Outcome says how a run ended.
 type Outcome int8
 
-// The outcomes. A run that never started ends skipped (a policy refused it), missed (no node could
-// start it in time) or superseded. A command that says that there was nothing to do ends skipped, too. Lost means that its node vanished, so the result of the command
-// is unknown.
+// The outcomes. A run that never started becomes skipped (a policy refused it), missed (no node
+// could start it in time) or superseded. A command that reports that there was nothing to do is
+// skipped, too. Lost means that the node vanished, so the result of the command is unknown.
 const (
 	Succeeded Outcome = 1 + iota
 	Failed
@@ -105,8 +105,8 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Wrong reports whether a due time with this outcome needs attention: its last attempt failed, or
-// it was lost or missed. Kills and skips are intended by a person or a policy.
+// Wrong reports whether a due time with this outcome needs attention: the last attempt failed, or
+// the due time was lost or missed. A person intends a kill, and a policy intends a skip.
 func (o Outcome) Wrong() bool { return o == Failed || o == TimedOut || o == Lost || o == Missed }
 
 // Unsuccessful are the outcomes of runs that began and did not succeed.
@@ -160,10 +160,10 @@ type Run struct {
 	JobID    int64
 	App      string // of its job; may be left empty
 	Due      Micros
-	Until    Micros // last due time that it covers; Due unless Count > 1
+	Until    Micros // last due time that the run covers; Due unless Count > 1
 	Count    int64  // covered due times, at least 1
 	Kind     RunKind
-	Request  int64 // the request that made it; zero: the schedule
+	Request  int64 // the request that made the run; zero: the schedule
 	Attempt  int
 	Given    *Given // nil: nothing
 	Final    bool

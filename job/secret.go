@@ -6,12 +6,13 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Secret is the name of a secret. Definitions never hold values, because every reader of a job
-// would see them.
+// Secret is the name of a secret. Definitions hold only names: every reader of a job would see a
+// value.
 type Secret string
 
 // AppSecret names a secret of an app. With an empty App it names a secret that all apps can use. A
-// job uses its app's own secret, or else the secret of that name for all apps.
+// job uses the secret of its own app. If its app has none, it uses the secret of that name for all
+// apps.
 type AppSecret struct {
 	App  string
 	Name Secret

@@ -13,29 +13,29 @@ import (
 )
 
 // A definition names a secret by {{secret.NAME}} in the values of env, in stdin, and in the headers
-// and the body of a request. The value is put in only there, and only when the job runs.
-// sign.secret and tls.client_key hold the bare name.
+// and the body of a request. The value is filled in only there, and only when the job runs.
+// sign.secret and tls.client_key hold the name without braces.
 //
-// In env and stdin no other placeholder exists, so texts with a {{ of their own stay unchanged;
-// {{{{secret. means the text {{secret. itself.
+// env and stdin have no other placeholder, so any other {{ in them stays unchanged. {{{{secret.
+// means the text {{secret. itself.
 
 // Bounds of secrets.
 const (
-	MinSecret  = 4        // bytes: a shorter value occurs too often in output to hide it
+	MinSecret  = 4        // bytes: output contains a shorter value too often to hide it
 	MaxSecret  = 64 << 10 // bytes
 	MaxSecrets = 16       // per job
 
 	maxFilled = 1 << 20 // bytes of a text after filling
 )
 
-// KindSecret is the kind of secrets in the audit.
+// KindSecret is the kind of secrets in audit lines.
 const KindSecret Kind = "secret"
 
 // ActionRotate is sealing secrets with another key.
 const ActionRotate Action = "rotate"
 
-// CheckSecret returns the problems of a secret, as Problems, or nil. They never contain the value.
-// app "" means all apps.
+// CheckSecret returns the problems of a secret, as Problems, or nil. The problems never contain the
+// value. An empty app means all apps.
 func CheckSecret(name Secret, app, value string) error {
 	var p Problems
 	if err := name.Check(); err != nil {
@@ -68,7 +68,7 @@ func CheckSecret(name Secret, app, value string) error {
 type SecretUse struct {
 	Field string
 	Name  Secret
-	Own   bool // the node's own secret is the fallback for the cluster's
+	Own   bool // if the cluster has no such secret, the node's own is used
 }
 
 // SecretUses lists the places where a valid definition names secrets.
@@ -121,8 +121,8 @@ func SecretNames(uses []SecretUse) []Secret {
 	return slices.Compact(names)
 }
 
-// MissingSecrets returns a problem for each secret of the definition that its app does not have.
-// exist holds the existing secrets.
+// MissingSecrets returns a problem for each secret of the definition that does not exist for its
+// app. exist holds the existing secrets.
 func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 	for _, u := range s.SecretUses() {
 		if !u.Own && !exist[AppSecret{s.App, u.Name}] && !exist[AppSecret{"", u.Name}] {
@@ -134,7 +134,7 @@ func (s *Spec) MissingSecrets(exist map[AppSecret]bool) (p Problems) {
 }
 
 // HasSecrets reports whether a header value or a body contains secrets. params are the parameters
-// whose values are secrets.
+// that have secrets as values.
 func HasSecrets(text string, params map[string]Secret) bool {
 	has := false
 	p := &Placeholders{
@@ -145,7 +145,7 @@ func HasSecrets(text string, params map[string]Secret) bool {
 	return has
 }
 
-// FillSecrets returns the options with the values of secrets in env and stdin.
+// FillSecrets returns the options with secrets filled in, in env and stdin.
 func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (CommandOptions, error) {
 	env, bytes := make(map[string]string, len(o.Env)), 0
 	for name, text := range o.Env {
@@ -172,8 +172,8 @@ func (o CommandOptions) FillSecrets(value func(Secret) (string, error)) (Command
 
 const secretPrefix = "secret."
 
-// secretOpening matches the start of a placeholder in env and stdin, or with four braces its
-// escaped form.
+// secretOpening matches the start of a placeholder in env and stdin. With four braces it matches
+// the escape.
 var secretOpening = regexp.MustCompile(`(?:\{\{)?\{\{ *secret\.`)
 
 // fillSecrets fills a text in which only secrets are placeholders.
@@ -212,7 +212,7 @@ func fillSecrets(text string, value func(Secret) (string, error)) (string, error
 	}
 }
 
-// secretNamed returns the value of a secret, given the name in its placeholder.
+// secretNamed returns the value of a secret. name is the text in the placeholder.
 func secretNamed(name string, value func(Secret) (string, error)) (string, error) {
 	s := Secret(strings.TrimSpace(name))
 	if err := s.Check(); err != nil {
@@ -221,7 +221,7 @@ func secretNamed(name string, value func(Secret) (string, error)) (string, error
 	return value(s)
 }
 
-// bounded limits the memory that a few large secrets in many placeholders can take.
+// bounded limits how much memory a few large secrets take in many placeholders.
 func bounded(b *strings.Builder) error {
 	if b.Len() > maxFilled {
 		return problem.Errorf(problem.PlaceholdersLong, maxFilled)
@@ -234,8 +234,8 @@ func asItIs(s string) string { return s }
 // sendable accepts any value.
 func sendable(s string) (string, error) { return s, nil }
 
-// headerSecret accepts only a value that a header can hold unchanged, because encoding would alter
-// the secret.
+// headerSecret accepts only a value that a header can hold unchanged. Encoding would change the
+// secret.
 func headerSecret(s string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' || r == 0x7f }) {
 		return "", problem.Errorf(problem.SecretNotInHeader)

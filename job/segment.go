@@ -6,8 +6,8 @@ const (
 	// maxOffset is larger than the offset of any zone in history, in seconds.
 	maxOffset = 26 * 60 * 60
 
-	// No due time is before earliest, or at or after latest (both in Unix seconds): no civil time
-	// of the years 1970 to 2099 differs from its instant by more than maxOffset.
+	// No due time is before earliest, or at or after latest (both in Unix seconds). The reason is
+	// that no civil time of the years 1970 to 2099 differs from its instant by more than maxOffset.
 	earliest = -2 * maxOffset
 	latest   = 4102444800 + 2*maxOffset // 2100-01-01 and a margin
 
@@ -21,9 +21,9 @@ type segment struct {
 	offset int64 // east of UTC
 }
 
-// segmentAt returns the segment that contains the instant t. It returns no start: the start that
-// package time gives is inexact, because the zone may have older rules in the same year. Walk
-// forward instead.
+// segmentAt returns the segment that contains the instant t, without its start. The start that
+// package time gives is inexact, because the zone may have older rules in the same year. To get
+// exact starts, walk forward through the segments.
 func segmentAt(loc *time.Location, t int64) segment {
 	at := time.Unix(t, 0).In(loc)
 	_, offset := at.Zone()
@@ -46,12 +46,12 @@ func segmentAt(loc *time.Location, t int64) segment {
 type clock struct {
 	segment
 	loc   *time.Location
-	start int64 // of the segment; the minimum for the first
+	start int64 // start of the segment; the minimum for the first segment
 	seen  int64 // civil times below it were shown or skipped before start
 }
 
-// clockAt returns a clock at t that has passed every segment which may have shown the same civil
-// time.
+// clockAt returns a clock at t. The clock has passed every segment that may have shown the same
+// civil time.
 func clockAt(loc *time.Location, t int64) clock {
 	k := clock{segmentAt(loc, t-2*maxOffset), loc, -noEnd, -noEnd}
 	for k.end <= t {

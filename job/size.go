@@ -9,13 +9,13 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Size is a number of bytes that reads and writes as text, such as "512MiB". Its units are powers
-// of 1024.
+// Size is a number of bytes that is read and written as text, such as "512MiB". Its units are
+// powers of 1024.
 type Size int64
 
 const units = "KMGT"
 
-// String has the largest unit that leaves a whole number.
+// String uses the largest unit that gives a whole number.
 func (s Size) String() string {
 	n, unit := int64(s), ""
 	for _, u := range units {
@@ -27,8 +27,8 @@ func (s Size) String() string {
 	return strconv.FormatInt(n, 10) + unit + "B"
 }
 
-// ParseSize reads a whole number of bytes with a unit, K, Ki or KiB and the like, or without one.
-// KB is refused: some mean 1000 by it.
+// ParseSize reads a whole number of bytes. It may have a unit, such as K, Ki or KiB. KB is refused,
+// because for some people it means 1000.
 func ParseSize(text string) (Size, error) {
 	wrong := problem.Errorf(problem.NotASize, text)
 	digits := strings.TrimRight(text, "kKMmGgTtiBb ")

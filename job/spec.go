@@ -37,19 +37,19 @@ type Spec struct {
 	Labels      map[string]string `json:"labels"`
 
 	Schedule  string     `json:"schedule,omitempty"`  // cron, see ParseCron
-	Schedules []string   `json:"schedules,omitempty"` // or several cron expressions: due whenever any is due
+	Schedules []string   `json:"schedules,omitempty"` // or several cron expressions: due whenever one is
 	Every     Duration   `json:"every,omitempty"`     // or a fixed interval
 	At        *time.Time `json:"at,omitempty"`        // or a single instant
 	Delay     Duration   `json:"delay,omitempty"`     // or a pause between the end of a run and the next due time
 	After     *After     `json:"after,omitempty"`     // or the ends of other jobs' runs
-	Manual    bool       `json:"manual,omitempty"`    // or never by itself: only when somebody asks for a run
+	Manual    bool       `json:"manual,omitempty"`    // or never by itself: only if somebody requests a run
 	Timezone  string     `json:"timezone,omitempty"`  // IANA name, "" is UTC
 	Start     *time.Time `json:"start,omitempty"`     // no due time before it; see Defaults
 	End       *time.Time `json:"end,omitempty"`       // no due time after it
 	MaxFires  int64      `json:"max_fires,omitempty"` // number of due times from Start on
-	Jitter    Duration   `json:"jitter,omitempty"`    // each due time is shifted by a fixed part of it, see shift
+	Jitter    Duration   `json:"jitter,omitempty"`    // due times are shifted by a fixed part of this, see shift
 	Calendars []string   `json:"calendars,omitempty"` // names; all must be open at the due time before jitter shifts it
-	OnClosed  OnClosed   `json:"on_closed,omitempty"` // what becomes of due times on days that a calendar closes; "": skip
+	OnClosed  OnClosed   `json:"on_closed,omitempty"` // what happens to due times on closed days; "": skip
 	Weeks     *Weeks     `json:"weeks,omitempty"`     // keeps some weeks of the cron expressions; nil: all
 
 	Command  string   `json:"command,omitempty"`  // bash runs it
@@ -64,7 +64,7 @@ type Spec struct {
 	Params map[string]Param `json:"params,omitempty"` // values that requests for runs may give
 
 	Overlap       Overlap  `json:"overlap"`
-	Queue         int      `json:"queue,omitempty"`          // with overlap "queue": how deep the queue is
+	Queue         int      `json:"queue,omitempty"`          // with overlap "queue": how many due times may wait
 	Group         string   `json:"group,omitempty"`          // the jobs of a group share its slots
 	Priority      int      `json:"priority,omitempty"`       // when nodes are full, higher goes first
 	StartDeadline Duration `json:"start_deadline,omitempty"` // the latest start after the due time; zero: no bound
@@ -115,8 +115,8 @@ func (s *Spec) FullName() string { return s.App + "/" + s.Name }
 // JobName returns the name of the job with its app.
 func (s *Spec) JobName() Name { return Name{s.App, s.Name} }
 
-// Defaults fills empty fields, so that a stored definition is complete. Start becomes the first due
-// time of Every, or the beginning of the count of MaxFires. now is MySQL's clock.
+// Defaults fills in empty fields, so that a stored definition is complete. Start becomes the first
+// due time of Every, or the instant from which MaxFires counts. now is MySQL's clock.
 func (s *Spec) Defaults(now time.Time) {
 	if s.App == "" {
 		s.App = DefaultApp
@@ -153,7 +153,8 @@ func (s *Spec) Defaults(now time.Time) {
 	}
 }
 
-// Validate returns all problems of a definition with its defaults filled in, as Problems, or nil.
+// Validate returns all problems of a definition, as Problems, or nil. The definition must have its
+// defaults filled in.
 func (s *Spec) Validate() error {
 	var p Problems
 	checkName(&p, "app", s.App)
@@ -256,7 +257,7 @@ func (s *Spec) Compile(calendars ...*Calendar) (Schedule, error) {
 		}
 	}
 
-	// A due time of an interval may move before the start.
+	// An interval's due time may move to a time before the start.
 	if s.End != nil || s.MaxFires > 0 || s.Start != nil && (s.Every == 0 || s.OnClosed == ClosedPrevious) {
 		b := Bounded{Schedule: base, First: time.Unix(0, 0), Fires: s.MaxFires, counted: newTally()}
 		if s.Start != nil {
@@ -312,7 +313,7 @@ func (s *Spec) checkBounds(p *Problems) {
 	}
 }
 
-// base is the schedule without bounds and jitter.
+// base returns the schedule without bounds and jitter.
 func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 	switch {
 	case s.Schedule != "":
@@ -354,8 +355,8 @@ func (s *Spec) base(p *Problems, zone *time.Location) Schedule {
 	return At{} // never due by itself
 }
 
-// shift is the job's fixed part of its jitter, in whole milliseconds. It is a hash of the app and
-// the name, so it is the same on all nodes and never changes.
+// shift is the fixed part of the jitter by which the job is shifted, in whole milliseconds. It is a
+// hash of the app and the name, so it is the same on all nodes and never changes.
 func (s *Spec) shift() time.Duration {
 	h := fnv.New64a()
 	h.Write([]byte(s.App + "\x00" + s.Name + "\x00jitter"))
@@ -393,8 +394,8 @@ func (s *Spec) Encode() (string, error) {
 	return string(b), err
 }
 
-// DecodeSpec reads the output of Encode. An unknown field, written by a newer version, is an error:
-// running half of a definition is worse than not running it.
+// DecodeSpec reads the output of Encode. An unknown field is an error: a newer version has written
+// it. Running half of a definition is worse than not running the job.
 func DecodeSpec(text string) (Spec, error) {
 	var s Spec
 	d := json.NewDecoder(strings.NewReader(text))

@@ -6,22 +6,22 @@ import (
 	"errors"
 )
 
-// Stamp says when a part of an output came, from the offset At on, and from which stream.
+// Stamp says when the output from offset At on came, and from which stream.
 type Stamp struct {
 	At     int64
 	Millis int64 // since the start of the attempt
 	Stderr bool
 }
 
-// Stamps are the stamps of an output, in order. Bytes before the first stamp came in the first moment of the attempt,
-// and from stdout if the streams were read apart.
+// Stamps are the stamps of an output, in order. Bytes before the first stamp came at the very
+// beginning of the attempt. If the streams were read apart, these bytes came from stdout.
 type Stamps struct {
 	Apart bool  // stdout and stderr were read apart
-	From  int64 // nothing is known of the bytes before it
+	From  int64 // nothing is known of the bytes before this offset
 	List  []Stamp
 }
 
-// Encode returns a few bytes for each stamp; nothing for no stamps.
+// Encode returns a few bytes for each stamp. Without stamps it returns nothing.
 func (m *Stamps) Encode() []byte {
 	if !m.Apart && len(m.List) == 0 {
 		return nil
@@ -74,14 +74,15 @@ func DecodeStamps(b []byte) (m Stamps, err error) {
 	return m, err
 }
 
-// LineStamp is the stamp of a line and of the lines after it, until the next LineStamp.
+// LineStamp is the stamp of a line. It also applies to the lines after it, until the next
+// LineStamp.
 type LineStamp struct {
 	Line   int64 // from 1
-	Millis int64 // when its first byte came; negative if unknown
+	Millis int64 // when the line's first byte came; negative if unknown
 	Stderr bool  // some bytes of the line came from stderr
 }
 
-// LineStamps turns the stamps of bytes into stamps of lines, for one piece after the other.
+// LineStamps converts the stamps of bytes to stamps of lines, one piece after the other.
 type LineStamps struct {
 	stamps  Stamps
 	passed  int       // stamps at or before the last byte
@@ -110,7 +111,7 @@ func (l *LineStamps) Of(p Piece) (out []LineStamp) {
 	}
 	state := l.before(p.At)
 	state.Line = p.Line + 1
-	goesOn := l.current.Line == state.Line // the piece goes on with the last line of the piece before
+	goesOn := l.current.Line == state.Line // the piece continues the last line of the piece before
 	if goesOn {
 		l.next.Millis, l.next.Stderr = state.Millis, state.Stderr
 		state = l.current
@@ -154,7 +155,7 @@ func (l *LineStamps) Of(p Piece) (out []LineStamp) {
 	return out
 }
 
-// before is the state at a byte: the last stamp before it.
+// before returns the state at a byte: the last stamp before that byte.
 func (l *LineStamps) before(at int64) LineStamp {
 	switch {
 	case l.passed > 0:

@@ -5,7 +5,7 @@ type Started struct {
 	Launch
 	JobID   int64
 	Kind    RunKind
-	Request int64 // the request that made it; zero: the schedule
+	Request int64 // the request that made the run; zero: the schedule
 	Attempt int
 	Given   *Given // nil: nothing
 	Due     Micros // the scheduled time
@@ -15,7 +15,7 @@ type Started struct {
 	SpawnBy Micros // nothing may be spawned for it after this instant
 }
 
-// SpawnWindow is the time for spawning an attempt after its due time or, if that is later, its
-// start. The window is longer where MySQL is far away. Pausing, editing or deleting a job waits
-// until the windows of its runs have passed.
+// SpawnWindow is how long an attempt may be spawned after its due time or after its start,
+// whichever is later. The window is longer where MySQL is far away. A pause, edit or deletion of a
+// job waits until the windows of its runs have passed.
 const SpawnWindow = 1_000_000 // microseconds

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Term is a search key of jobs, such as a label with its value. It is the beginning of a digest,
+// Term is a search key for jobs, such as a label with its value. It is the beginning of a digest,
 // because the text itself may be long.
 type Term [16]byte
 
@@ -18,7 +18,7 @@ func LabelTerm(app, label, value string) Term { return newTerm("label", app, lab
 func GroupTerm(app, group string) Term        { return newTerm("group", app, group) }
 func CalendarTerm(app, calendar string) Term  { return newTerm("calendar", app, calendar) }
 
-// KeepJobTerm finds the jobs that their definitions delete once they are finished.
+// KeepJobTerm finds the jobs whose definitions delete them once they are finished.
 func KeepJobTerm() Term { return newTerm("keep_job", "") }
 
 func newTerm(kind, app string, parts ...string) Term {
@@ -30,7 +30,7 @@ func newTerm(kind, app string, parts ...string) Term {
 	return Term(h.Sum(nil)[:len(Term{})])
 }
 
-// Terms lists the sorted terms of a job with this definition. Its name and app are not among them.
+// Terms lists the sorted terms of a job with this definition. The name and the app have no terms.
 func (s *Spec) Terms() []Term {
 	var out []Term
 	for _, app := range []string{"", s.App} {
@@ -56,17 +56,17 @@ func (s *Spec) Terms() []Term {
 	return slices.Compact(out)
 }
 
-// NamePart is a suffix of a name, cut to MaxPart.
+// NamePart is the end of a name from one of its characters on, cut to MaxPart.
 type NamePart struct {
 	Text string // at most MaxPart characters
 	Pos  int    // position of its first character, from 0
 }
 
-// MaxPart is the length of a name's part in characters.
+// MaxPart is the most characters of a part of a name.
 const MaxPart = 32
 
-// NameParts lists the parts of a name, one from each character on. A name contains a text of up to
-// MaxPart characters if and only if one of its parts begins with that text.
+// NameParts lists the parts of a name. One part begins at each character. A name contains a text of
+// up to MaxPart characters if and only if one of its parts begins with that text.
 func NameParts(name string) []NamePart {
 	runes := []rune(name)
 	out := make([]NamePart, len(runes))

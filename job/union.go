@@ -2,20 +2,20 @@ package job
 
 import "math/bits"
 
-// cronUnion counts the due times of cron expressions of one time zone. An instant at which several
-// are due is one due time. It steps through days instead of due times: two expressions that are due
-// every second have 31,536,000 due times a year.
+// cronUnion counts the due times of cron expressions of one time zone. If several expressions are
+// due at the same instant, that is one due time. It steps through days instead of due times: two
+// expressions that are due every second have 31,536,000 due times a year.
 type cronUnion struct {
 	parts []*Cron
-	full  map[uint32]int64 // due times of a whole day, by the set of parts due on it
+	full  map[uint32]int64 // due times of a whole day; the key is the set of parts due on that day
 
 	firstDay int64    // of the cached month, since 1970-01-01
 	length   int      // of the cached month; 0: none
-	months   []uint32 // by part: bit d is set if it is due on day d of the month
+	months   []uint32 // for each part, bit d is set if it is due on day d of the month
 }
 
-// crons returns a counter for the union; nil unless all parts are cron expressions of one time
-// zone.
+// crons returns a counter for the union. It returns nil unless all parts are cron expressions of
+// one time zone.
 func (u Union) crons() *cronUnion {
 	c := &cronUnion{full: map[uint32]int64{}, months: make([]uint32, len(u))}
 	if len(u) == 0 || len(u) > 32 {
@@ -49,7 +49,7 @@ func (c *cronUnion) count(lo, hi int64) (n int64) {
 
 	for k := clockAt(c.parts[0].loc, lo); ; k.advance() {
 		first, end := max(k.start, lo)+k.offset, min(k.end, hi)+k.offset
-		fresh := max(first, k.seen) // before fresh the clock shows a second pass, in which only elapsed parts fire
+		fresh := max(first, k.seen) // before fresh the clock shows a second pass; only elapsed parts fire in it
 		n += c.between(first, min(fresh, end), elapsed) + c.between(fresh, end, all)
 		if k.start >= lo && c.movedTo(&k, first) {
 			n++
@@ -71,7 +71,7 @@ func (c *cronUnion) movedTo(k *clock, first int64) (moved bool) {
 	return moved
 }
 
-// between counts the civil times in [from, to) that match any of the parts in some.
+// between counts the civil times in [from, to) that match any part in the set some.
 func (c *cronUnion) between(from, to int64, some uint32) (n int64) {
 	for some != 0 && from < to {
 		day, second := splitCivil(from)
@@ -84,7 +84,7 @@ func (c *cronUnion) between(from, to int64, some uint32) (n int64) {
 	return n
 }
 
-// dueOn returns the set of parts that are due on a day.
+// dueOn returns which parts are due on a day.
 func (c *cronUnion) dueOn(day int64) (due uint32) {
 	if c.length == 0 || day < c.firstDay || day >= c.firstDay+int64(c.length) {
 		year, month, dayOfMonth, weekday := civilDay(day)
@@ -109,7 +109,7 @@ func (c *cronUnion) times(due uint32, from, to int) (n int64) {
 	}
 
 	firstMinute, lastMinute := from/60, (to+59)/60
-	var minutes [24 * 60]uint64 // by minute: bit s is set if second s is due
+	var minutes [24 * 60]uint64 // for each minute, bit s is set if second s is due
 	for i, part := range c.parts {
 		if due>>i&1 == 0 {
 			continue

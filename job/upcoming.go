@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Coming merges the due times of many schedules in order. Due times of the same instant come in the
-// order of the ids. It computes each due time only when Next asks for it.
+// Coming merges the due times of many schedules in order. Due times of the same instant are in the
+// order of ids. Each due time is computed only when Next reaches it.
 type Coming struct {
 	rows comingRows
 	to   time.Time
@@ -32,7 +32,7 @@ func (c *Coming) Add(id int64, s Schedule, from time.Time) {
 	}
 }
 
-// Next returns the next due time; ok is false at the end.
+// Next returns the next due time. ok is false at the end.
 func (c *Coming) Next() (due ComingDue, ok bool) {
 	if len(c.rows) == 0 {
 		return ComingDue{}, false
@@ -87,18 +87,17 @@ type Tally struct {
 	known    map[string]*tallied
 }
 
-// tallied caches the results of one schedule. Definitions share it if they differ only in jitter,
-// or in fields that the schedule does not need.
+// tallied caches the results of one schedule. Definitions share the cache if they differ only in
+// jitter, or in fields that do not affect the schedule.
 type tallied struct {
 	work  *Work    // budget of base; nil: no bound
 	base  Schedule // without jitter; nil: not valid
-	dues  []Micros // of base; nil: closer together than steps, or not computed yet
+	dues  []Micros // due times of base; nil: more than one per step, or not computed yet
 	since Micros   // where dues begins
 	done  []int64  // counts without jitter; nil: not computed yet
 }
 
-// NewTally makes a tally whose steps begin at from. work is the number of due times that it may
-// compute.
+// NewTally makes a tally whose steps begin at from. It may compute as many due times as work says.
 func NewTally(from time.Time, step time.Duration, steps, work int) *Tally {
 	return &Tally{
 		Counts: make([]int64, steps), Left: work, from: from, to: from.Add(time.Duration(steps) * step), step: step,
@@ -114,8 +113,8 @@ const (
 
 // Add counts the due times of a definition. The caller passes the calendars that the definition
 // names. An invalid definition has no due times. Several definitions with equal schedules cost
-// little more than one. Add returns false and counts nothing if the count would exceed the work
-// left.
+// little more than one definition. If the count would exceed the work left, Add returns false and
+// counts nothing.
 func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	k, ok := t.knownOf(s, calendars)
 	if !ok || k.base == nil {
@@ -145,8 +144,8 @@ func (t *Tally) Add(s *Spec, calendars ...*Calendar) bool {
 	return true
 }
 
-// Schedule returns the schedule of a definition. It returns false if the definition is not valid,
-// or if reading it is too much work.
+// Schedule returns the schedule of a definition. It returns false if the definition is invalid, or
+// if reading the definition is too much work.
 func (t *Tally) Schedule(s *Spec, calendars ...*Calendar) (Schedule, bool) {
 	k, ok := t.knownOf(s, calendars)
 	if !ok || k.base == nil {
@@ -167,7 +166,7 @@ func (t *Tally) knownOf(s *Spec, calendars []*Calendar) (*tallied, bool) {
 		Start: s.Start, End: s.End, MaxFires: s.MaxFires,
 		Manual: s.Manual,
 	}
-	if s.Every != 0 || s.At != nil || s.unscheduled() { // each job begins at its own time, and is quick to read
+	if s.Every != 0 || s.At != nil || s.unscheduled() { // each has its own times, and is quick to read
 		k := compiled(&plain, calendars)
 		t.bound(k)
 		return k, true
@@ -207,8 +206,8 @@ func compiled(s *Spec, calendars []*Calendar) *tallied {
 	return &tallied{base: base}
 }
 
-// count counts the due times of each step. It visits each due time or, if there are more due times
-// than steps, each step.
+// count counts the due times of each step. It visits each due time. If there are more due times
+// than steps, it visits each step instead.
 func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 	shift := time.Duration(0)
 	if s.Jitter > 0 {
@@ -261,7 +260,7 @@ func (t *Tally) count(k *tallied, s *Spec) ([]int64, bool) {
 	return counts, true
 }
 
-// find lists the due times from first on and before last.
+// find lists the due times from first on that are before last.
 func (t *Tally) find(k *tallied, s *Spec, first, last time.Time) bool {
 	before := time.Microsecond
 	n := k.base.Count(first.Add(-before), last.Add(-before))

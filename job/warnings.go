@@ -11,7 +11,7 @@ import (
 // warnAhead is the number of due times to check for warnings.
 const warnAhead = 50
 
-// Warnings lists settings that are allowed but hardly intended: policies that contradict the
+// Warnings lists settings that are allowed but hardly intended: policies that do not fit the
 // schedule. s is the compiled schedule, and now is MySQL's clock.
 func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	var out []problem.Text
@@ -54,7 +54,7 @@ func (d *Spec) Warnings(s Schedule, now time.Time) []problem.Text {
 	return out
 }
 
-// meets picks the sentence for a job whose due times find the run before still executing. more
+// meets picks the sentence for a job that becomes due while its earlier run still executes. more
 // holds the last values of the sentence.
 func (d *Spec) meets(skip, queue, replace problem.Sentence) (s problem.Sentence, more []any) {
 	switch d.Overlap {
@@ -75,7 +75,8 @@ func (r *Retry) shortest() time.Duration {
 	return time.Duration(min(sum, math.MaxInt64/2)).Truncate(time.Millisecond)
 }
 
-// shortestGap is the shortest time between consecutive due times; zero if there is only one.
+// shortestGap is the shortest time between consecutive due times. It is zero if there is only one
+// due time.
 func shortestGap(due []time.Time) time.Duration {
 	gap := time.Duration(0)
 	for i := 1; i < len(due); i++ {

@@ -46,7 +46,7 @@ func (w weekdays) String() string {
 	return strings.Join(w.list(), ",")
 }
 
-// parseWeekday reads mon, Monday and the like.
+// parseWeekday reads a name such as mon or Monday.
 func parseWeekday(s string) (time.Weekday, bool) {
 	lower := strings.ToLower(s)
 	for d := range time.Saturday + 1 {
@@ -57,8 +57,8 @@ func parseWeekday(s string) (time.Weekday, bool) {
 	return 0, false
 }
 
-// parseWeekdays parses a list of days and ranges, such as mon-fri or sat,sun. A range may wrap
-// around: fri-mon.
+// parseWeekdays parses a list of days and ranges, such as mon-fri or sat,sun. A range may go past
+// the end of the week, as in fri-mon.
 func parseWeekdays(s string) (weekdays, error) {
 	var w weekdays
 	for item := range strings.SplitSeq(s, ",") {
@@ -102,7 +102,7 @@ func allMinutes() (m minutes) {
 // openHours holds the open minutes of each day of the week.
 type openHours [7]minutes
 
-// word returns the i-th word of the minutes that are open on all of the days.
+// word returns word i of the set of minutes that are open on all of the days.
 func (o *openHours) word(days weekdays, i int) uint64 {
 	w := ^uint64(0)
 	for left := days; left != 0; left &= left - 1 {
@@ -111,8 +111,8 @@ func (o *openHours) word(days weekdays, i int) uint64 {
 	return w
 }
 
-// at reports whether a minute is open on all of the days, and until which minute this answer holds,
-// at most 1440.
+// at reports whether a minute is open on all of the days. It also returns until which minute that
+// stays so, at most 1440.
 func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 	i := minute / 64
 	w := o.word(days, i)
@@ -122,7 +122,7 @@ func (o *openHours) at(days weekdays, minute int) (open bool, until int) {
 		flip = ^uint64(0)
 	}
 
-	w = (w ^ flip) &^ (1<<(minute%64) - 1) // set bits: later minutes with the other state
+	w = (w ^ flip) &^ (1<<(minute%64) - 1) // set bits: later minutes with the opposite state
 	for w == 0 {
 		if i++; i == len(minutes{}) {
 			return open, minutesPerDay
@@ -147,8 +147,8 @@ func (o *openHours) stretches(days weekdays) (list []string) {
 
 func clockText(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minute%60) }
 
-// parseWindow parses one line of weekly hours, such as "mon-fri 08:00-12:00,13:00-18:00", or
-// "22:00-02:00" for all days. After midnight a window belongs to the next day.
+// parseWindow parses one line of weekly hours, such as "mon-fri 08:00-12:00,13:00-18:00".
+// "22:00-02:00" is for all days. The part of a window after midnight belongs to the next day.
 func parseWindow(s string) (o openHours, err error) {
 	fields := strings.Fields(s)
 	days, times := allWeekdays, ""

@@ -6,12 +6,12 @@ import (
 	"go-crontab/job/problem"
 )
 
-// MaxWeeks is the most weeks from one kept week to the next.
+// MaxWeeks is the longest distance between kept weeks, in weeks.
 const MaxWeeks = 520
 
-// Weeks keeps some weeks of a cron schedule: the week of From and every Every-th week after it. A
-// week begins on Monday. The date of a due time in the job's time zone says which week it is in. No
-// week before From's is kept.
+// Weeks keeps some weeks of a cron schedule: the week of From, and every Every-th week after it. A
+// week begins on Monday. The date of a due time in the job's time zone decides which week it is in.
+// Weeks before the week of From are not kept.
 type Weeks struct {
 	Every int    `json:"every"`
 	From  string `json:"from"` // a date such as 2026-01-05
@@ -37,11 +37,11 @@ func (s *Spec) checkWeeks(p *Problems) {
 
 // keptWeeks are compiled Weeks.
 type keptWeeks struct {
-	monday int64 // of the first kept week, in days since 1970-01-01
+	monday int64 // Monday of the first kept week, in days since 1970-01-01
 	every  int64
 }
 
-// compile returns nil if there are no weeks to keep, or if they are not valid.
+// compile returns nil if there are no weeks to keep, or if they are invalid.
 func (w *Weeks) compile() *keptWeeks {
 	if w == nil || w.Every < 1 {
 		return nil
@@ -55,7 +55,8 @@ func (w *Weeks) compile() *keptWeeks {
 
 func mondayOf(day int64) int64 { return day - int64(weekdayOf(day)+6)%7 }
 
-// at reports whether the week of a day is kept, and the first later day of which this may differ.
+// at reports whether the week of a day is kept. It also returns the first later day for which the
+// answer may differ.
 func (k *keptWeeks) at(day int64) (kept bool, until int64) {
 	if day < k.monday {
 		return false, k.monday
@@ -67,5 +68,5 @@ func (k *keptWeeks) at(day int64) (kept bool, until int64) {
 	return true, monday + 7
 }
 
-// String is for lists of commands: "every 2 weeks from 2026-01-05".
+// String returns a text for lists of commands: "every 2 weeks from 2026-01-05".
 func (w *Weeks) String() string { return fmt.Sprintf("every %d weeks from %s", w.Every, w.From) }

@@ -15,7 +15,7 @@ const (
 )
 
 // LanguageOf picks the first known language in an Accept-Language header. Browsers list languages
-// by preference, so only a weight of zero counts.
+// by preference, so other weights do not matter. A language with weight zero is refused.
 func LanguageOf(accept string) Language {
 	for part := range strings.SplitSeq(accept, ",") {
 		tag, weight, _ := strings.Cut(part, ";")
@@ -27,8 +27,8 @@ func LanguageOf(accept string) Language {
 	return English
 }
 
-// tongue writes schedules in one language. Its input is already worked out and the same for every
-// language. So a new language needs only a tongue and a line in tongues.
+// tongue writes schedules in one language. Its input is the same for every language. So a new
+// language needs only a tongue and a line in tongues.
 type tongue interface {
 	schedule(w *scheduleWords) string
 }
@@ -37,8 +37,8 @@ var tongues = map[Language]tongue{English: english{}, Chinese: chinese{}}
 
 // Words describes in plain words when a job is due: "at 03:00 on weekdays, Europe/Berlin". The
 // description is complete: two definitions with the same words have the same due times, except for
-// clock changes, the content of the named calendars, and jitter. It is "" for a definition that is
-// not valid, and English for an unknown language.
+// clock changes, the content of the named calendars, and jitter. For an invalid definition it
+// returns "". For an unknown language it returns English.
 func (s *Spec) Words(l Language) string {
 	w, ok := s.inWords()
 	if !ok {
@@ -62,7 +62,7 @@ type scheduleWords struct {
 	manual bool
 
 	zone      *time.Location // of crons and of the instants
-	start     time.Time      // of every and delay: the first due time
+	start     time.Time      // the first due time, for every and delay
 	end       time.Time
 	fires     int64
 	jitter    time.Duration
@@ -126,7 +126,7 @@ func (c *Cron) inWords() *cronWords {
 	}
 }
 
-// restricted returns the field's values as spans; nil if it has all values.
+// restricted returns the field's values as spans. If the field has all values, it returns nil.
 func (f *cronField) restricted() []span {
 	size := f.kind.max - f.kind.min + 1
 	if int(f.values.below(size)) == size {
@@ -146,7 +146,7 @@ func (f *cronField) members() []int {
 	return out
 }
 
-// The minimum of members for a span: 3 to 5, and 0 to 40 in steps of 10.
+// The fewest members of a span: 3 to 5, and 0 to 40 in steps of 10.
 const (
 	leastRange = 3
 	leastSteps = 5
@@ -199,7 +199,7 @@ func (t *timeWords) allDay() bool {
 	return t.kind == timesEvery && t.first == 0 && t.last+t.step == secondsPerDay
 }
 
-// mostListed is the most times of a day to list one by one.
+// mostListed is how many times of a day are listed one by one.
 const mostListed = 6
 
 func (c *cronFields) timesInWords() timeWords {
@@ -233,7 +233,7 @@ func (c *cronFields) timesInWords() timeWords {
 
 func timeOf(hour, minute, second int) int { return (hour*60+minute)*60 + second }
 
-// eachTime calls fn with the times in order, until it returns false.
+// eachTime calls fn with the times in order, until fn returns false.
 func eachTime(hours, minutes, seconds []int, fn func(at int) bool) {
 	for _, h := range hours {
 		for _, m := range minutes {
@@ -246,7 +246,8 @@ func eachTime(hours, minutes, seconds []int, fn func(at int) bool) {
 	}
 }
 
-// pace reports whether the times of a day are equally spaced, and their distance in seconds.
+// pace reports whether the times of a day have equal distances. It also returns the distance in
+// seconds.
 func pace(hours, minutes, seconds []int) (step int, even bool) {
 	last, even := -1, true
 	eachTime(hours, minutes, seconds, func(at int) bool {
@@ -264,7 +265,7 @@ func pace(hours, minutes, seconds []int) (step int, even bool) {
 	return step, even
 }
 
-// dayWords describes the matching days. A day matches if any field matches it.
+// dayWords describes the matching days. A day matches if at least one of the fields matches.
 type dayWords struct {
 	every bool // all days; no other field is set
 
@@ -281,7 +282,7 @@ func (c *cronFields) daysInWords() dayWords {
 	var w dayWords
 	dom, dow := &c[domAt], &c[dowAt]
 	if dom.any && dow.any || !dom.any && dom.values.below(31) == 31 || !dow.any && dow.values.below(7) == 7 {
-		w.every = true // either field suffices, even if both are restricted
+		w.every = true // a match of either field suffices, even if both are restricted
 		return w
 	}
 
@@ -305,7 +306,7 @@ func (c *cronFields) daysInWords() dayWords {
 	return w
 }
 
-// date returns the day of the month if no other day matches.
+// date returns the day of the month, if only that day matches.
 func (d *dayWords) date() (day int, is bool) {
 	if len(d.monthdays) != 1 || d.monthdays[0].first != d.monthdays[0].last || d.nearest != nil || d.last ||
 		d.lastWorkday {

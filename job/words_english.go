@@ -152,7 +152,7 @@ func (e english) times(t *timeWords) string {
 	return "at " + e.values("second", t.seconds) + " of " + s
 }
 
-// values is, for instance, "minutes 5 and 10 to 20", or "every minute" for nil.
+// values returns, for instance, "minutes 5 and 10 to 20", or "every minute" for nil.
 func (e english) values(unit string, list []span) string {
 	switch {
 	case list == nil:
@@ -289,7 +289,7 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// clock returns a time of day, with its seconds unless they are zero.
+// clock returns a time of day. The seconds are left out if they are zero.
 func (english) clock(at int) string {
 	s := fmt.Sprintf("%02d:%02d", at/3600, at/60%60)
 	if at%60 != 0 {
@@ -315,7 +315,7 @@ func (english) pace(seconds int) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// length is like duration, with the number of a single unit: "1 hour".
+// length is like duration, but writes the number of a single unit: "1 hour".
 func (e english) length(d time.Duration) string {
 	said := e.duration(d)
 	if said[0] < '0' || said[0] > '9' {
@@ -353,7 +353,7 @@ func (e english) duration(d time.Duration) string {
 func (english) instant(t time.Time) string {
 	name := t.Location().String()
 	if name != "UTC" {
-		name = t.Format("-07:00") + " " + name // the offset tells apart an hour that occurs twice
+		name = t.Format("-07:00") + " " + name // tells the passes of a repeated hour apart
 	}
 	return t.Format("2006-01-02 15:04:05.999999") + " " + name
 }

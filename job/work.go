@@ -11,10 +11,11 @@ import (
 )
 
 // Work is a budget for schedule arithmetic in one request. It counts stretches of time in which the
-// schedule's calendars neither open nor close. A stretch costs one unit per calendar, plus one per
-// cron expression if the calendars are open. Once the budget is spent or the context has ended,
-// every schedule from On stops at once with a meaningless answer. So callers must check Err before
-// they use the answer. A Work is not safe for concurrent use. A nil Work bounds nothing.
+// schedule's calendars neither open nor close. A stretch costs one unit per calendar. If the
+// calendars are open, it also costs one unit per cron expression. Once the budget is spent or the
+// context has ended, every schedule from On stops at once with a meaningless answer. So callers
+// must check Err before they use the answer. A Work is not safe for concurrent use. A nil Work
+// bounds nothing.
 type Work struct {
 	ctx    context.Context
 	whole  *Work // units spent here count there, too
@@ -25,9 +26,9 @@ type Work struct {
 
 // Budgets. A unit takes about a microsecond.
 const (
-	// DefiningWork is for one definition: a request that reads, creates or changes a job.
+	// DefiningWork is for a request about one definition: it reads, creates or changes a job.
 	DefiningWork = 300_000
-	// ListingWork is for a request about many jobs, and JobWork for each job in it.
+	// ListingWork is for a request about many jobs. JobWork is for each job in such a request.
 	ListingWork = 1_000_000
 	JobWork     = 100_000
 )
@@ -35,7 +36,7 @@ const (
 // ErrTooExpensive reports that the budget of a Work was used up.
 var ErrTooExpensive = errors.New("the schedule is too expensive to compute")
 
-// NewWork makes a budget in units. It also ends when ctx ends.
+// NewWork makes a budget in units. The budget also ends when ctx ends.
 func NewWork(ctx context.Context, units int64) *Work { return &Work{ctx: ctx, budget: units} }
 
 // Part makes a smaller budget within this one.
@@ -44,8 +45,8 @@ func (w *Work) Part(units int64) *Work { return &Work{ctx: w.ctx, whole: w, budg
 // Spent returns the number of units used.
 func (w *Work) Spent() int64 { return w.spent }
 
-// Err is nil while the budget lasts. After that it is ErrTooExpensive, or the cause of the
-// context's end.
+// Err returns nil while the budget lasts. After that it returns ErrTooExpensive, or the cause for
+// which the context ended.
 func (w *Work) Err() error {
 	switch {
 	case w == nil:
@@ -82,12 +83,12 @@ func (w *Work) spend(units int64) bool {
 	return w.err == nil
 }
 
-// On returns the schedule with its computing bounded by this work. Once the work is spent, the
+// On returns the schedule with a budget for its computations. Once the budget is spent, the
 // schedule has no due time.
 func (w *Work) On(s Schedule) Schedule { return worked{w.on(s), w} }
 
-// worked has no due times once its work is spent, because a computation that stopped early means
-// nothing.
+// worked is a schedule with a budget. Once the budget is spent it has no due times, because a
+// computation that stopped early means nothing.
 type worked struct {
 	Schedule
 	work *Work
@@ -142,8 +143,8 @@ func costOf(s Schedule) int64 {
 	return 1
 }
 
-// Explain replaces ErrTooExpensive by Problems that say what makes the definition expensive, and
-// what to do. It returns other errors unchanged.
+// Explain replaces ErrTooExpensive with Problems that say what makes the definition expensive, and
+// what to do. Other errors stay unchanged.
 func (s *Spec) Explain(err error, calendars []*Calendar) error {
 	if !errors.Is(err, ErrTooExpensive) {
 		return err
@@ -166,28 +167,28 @@ func (s *Spec) Explain(err error, calendars []*Calendar) error {
 		problem.TooExpensive.Advise("give a later start, no max_fires, or a calendar with fewer windows"), why)
 }
 
-// ErrBusy reports that as many requests as allowed already compute schedules in this process.
+// ErrBusy reports that too many requests are computing schedules in this process.
 var ErrBusy = errors.New("this node is busy computing schedules for others")
 
-// computeWait bounds the wait for a free place in computing.
+// computeWait limits how long a request waits for a place in computing.
 const computeWait = 5 * time.Second
 
-// computing limits concurrent schedule arithmetic for requests to half of the processors. The other
-// half is left to the code that starts commands.
+// computing limits how many requests do schedule arithmetic at once, to half of the processors. The
+// other half is left to the code that starts commands.
 var computing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
 // Computing returns the number of requests that compute schedules in this process.
 func Computing() int { return len(computing) }
 
 // Compute does the schedule arithmetic of a request within a budget. It limits how many requests
-// compute at the same time, and stops when the caller's context ends. It returns the error of do,
-// or else the error of the work.
+// compute at the same time, and stops when the caller's context ends. It returns the error of do.
+// If do has no error, it returns the error of the work.
 func Compute(ctx context.Context, units int64, do func(*Work) error) error {
 	w := NewWork(ctx, units)
 	return w.Turn(func() error { return do(w) })
 }
 
-// Turn does the same as Compute for one part of the request that w was made for.
+// Turn does the same as Compute, for one part of the request to which w belongs.
 func (w *Work) Turn(do func() error) error {
 	late := time.NewTimer(computeWait)
 	defer late.Stop()

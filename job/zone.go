@@ -11,15 +11,15 @@ import (
 	"go-crontab/job/problem"
 )
 
-// zones caches results of LoadZone: a few hundred names at most, each read once.
+// zones caches the results of LoadZone: at most a few hundred names, each read once.
 var zones sync.Map // canonical name → *time.Location
 
-// LoadZone returns the time zone of a name: an IANA name such as Europe/Berlin in any case, a
-// Windows name, or a common alias (see zoneAliases); "" means UTC. The location's String is the
-// IANA name. LoadZone refuses names whose meaning depends on the machine, because each node must
-// compute the same due times. It also refuses abbreviations that several zones share. The data of a
-// zone comes from the system, or from the binary if the system has none, and is read only once. No
-// other function of this package opens a file.
+// LoadZone returns the time zone of a name. A name is an IANA name such as Europe/Berlin in any
+// case, a Windows name, or a common alias (see zoneAliases). "" means UTC. The location's String is
+// the IANA name. LoadZone refuses names whose meaning depends on the machine, because all nodes
+// must compute the same due times. It also refuses abbreviations that several zones share. The data
+// of a zone comes from the system, or if the system has none, from the binary. It is read only
+// once. No other function of this package opens a file.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -57,8 +57,8 @@ func LoadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// canonicalZone returns the IANA name of a zone. It returns an unknown name unchanged; validation
-// reports that name.
+// canonicalZone returns the IANA name of a zone. An unknown name stays unchanged, and validation
+// reports it.
 func canonicalZone(name string) string {
 	if name == "" {
 		return ""
@@ -73,8 +73,8 @@ func canonicalZone(name string) string {
 const maxZoneName = 64 // bytes
 
 func findZone(name string) (*time.Location, bool) {
-	// posix and right are second copies of the zones that some systems have. The copy in right
-	// counts leap seconds, which we don't.
+	// posix and right are further copies of the zones that some systems have. The zones in right
+	// count leap seconds, which we do not count.
 	if area, _, _ := strings.Cut(strings.ToLower(name), "/"); area == "posix" || area == "right" {
 		return nil, false
 	}
@@ -106,7 +106,7 @@ var zoneNames = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// zoneName returns the IANA name of a typed name, or "".
+// zoneName returns the IANA name of a typed name. For an unknown name it returns "".
 func zoneName(typed string) string { return zoneNames()[typedZone(typed)] }
 
 func typedZone(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), "_") }
@@ -145,8 +145,8 @@ var ambiguousZones = map[string][]string{
 	"aedt": {"Australia/Sydney", "Australia/Melbourne"},
 }
 
-// nearZones returns names similar to a typed one: the same city with no area or a wrong one, a
-// fixed offset, or a few wrong letters.
+// nearZones returns names that are similar to a typed name: the same city with its right area, a
+// fixed offset, or a name with a few other letters.
 func nearZones(name string) []string {
 	typed := typedZone(name)
 	if near := offsetZone(typed); near != "" {
@@ -174,8 +174,8 @@ func nearZones(name string) []string {
 	return same[:min(len(same), 3)]
 }
 
-// offsetZone returns the IANA name of a fixed offset such as utc+8, or "". IANA names have the
-// opposite sign.
+// offsetZone returns the IANA name of a fixed offset such as utc+8. For another text it returns "".
+// IANA names have the opposite sign.
 func offsetZone(typed string) string {
 	for _, prefix := range []string{"utc", "gmt"} {
 		rest, ok := strings.CutPrefix(typed, prefix)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Time zone data counts as different if offsets differ in these years. The years are constants, so
+// Two sets of time zone data differ if offsets differ in these years. The years are constants, so
 // they are equal on all nodes. From 2038 on all data follows the rules of 2037.
 var zoneDataFrom, zoneDataTo = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2038, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ZoneData is a fingerprint of this process's time zone data. Two processes have the same
-// fingerprint if all zones have equal offsets from 2020 to 2037, whatever files they come from. It
-// reads all zones, which then stay loaded (see LoadZone), and takes some tens of milliseconds the
-// first time.
+// fingerprint if all zones have equal offsets from 2020 to 2037, whatever files they come from.
+// ZoneData reads all zones, which then stay loaded (see LoadZone). The first call takes some tens
+// of milliseconds.
 var ZoneData = sync.OnceValue(func() string {
 	h := fnv.New64a()
 	for _, name := range ZoneNames() {
@@ -27,7 +27,7 @@ var ZoneData = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// offsets encodes the offsets of a zone with the instants of their changes.
+// offsets encodes the offsets of a zone, and the instants at which they change.
 func offsets(zone *time.Location) []byte {
 	var b []byte
 	was := -1

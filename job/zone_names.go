@@ -1,8 +1,8 @@
 package job
 
 // zonesByArea are the names of the IANA database, 2025c, by the part before the first slash. With
-// this list LoadZone accepts any case, and can suggest names for misspelled ones. A newer name
-// works as well if the zone data of the system or of the binary has it.
+// this list LoadZone accepts any case, and can suggest names for misspelled names. A newer name
+// works, too, if the zone data of the system or of the binary has it.
 var zonesByArea = map[string]string{
 	"": `CET CST6CDT Cuba EET EST EST5EDT Egypt Eire Factory GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong
 		Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal

@@ -16,8 +16,8 @@ func (tx *Tx) InsertAudit(e *job.Entry) (int64, error) {
 }
 
 // Record makes a change and writes its audit line in one transaction. It tries until the change is
-// known to be applied or refused. fn makes the change and returns the line, or nil if there was
-// nothing to change. The actor comes from ctx unless the line names one. The line settles an
+// known to be applied or refused. fn makes the change and returns the line. It returns nil if there
+// was nothing to change. The actor comes from ctx unless the line names one. The line settles an
 // unknown commit: it exists if and only if the change was made.
 func (db *DB) Record(ctx context.Context, fn func(*Tx) (*job.Entry, error)) error {
 	var line *job.Entry
@@ -34,8 +34,8 @@ func (db *DB) Record(ctx context.Context, fn func(*Tx) (*job.Entry, error)) erro
 	})
 }
 
-// RecordAt is like Record for a change that needs to know the time at which it is made. MySQL's
-// clock gives the time to fn and to the line.
+// RecordAt is like Record, for a change that needs the time at which it is made. fn gets this time
+// from MySQL's clock, and the audit line has the same time.
 func (db *DB) RecordAt(ctx context.Context, fn func(*Tx, job.Micros) (*job.Entry, error)) error {
 	return db.Record(ctx, func(tx *Tx) (*job.Entry, error) {
 		at, err := tx.Now()
@@ -80,11 +80,11 @@ func auditArgs(e *job.Entry) []any {
 }
 
 // Audited reports whether an audit line exists. It waits for a transaction that is writing the
-// line, so it can settle a change whose commit is unknown.
+// line. So it can settle a change whose commit is unknown.
 //
-// It inserts a line with the same id, which says that the change was not made. If the change is
-// committed, or about to be, the insert fails with a duplicate key. Otherwise the new line stays,
-// because nodes may not delete audit lines. If the lost commit still arrives through another
+// Audited inserts a line with the same id, which says that the change was not made. If the change
+// is committed, or about to be, the insert fails with a duplicate key. Otherwise the new line
+// stays, because nodes may not delete audit lines. If the lost commit still arrives through another
 // server, the new line makes that commit fail.
 //
 // The id alone does not identify a line, because a server that crashed reuses ids that no reader
@@ -124,14 +124,14 @@ func ScanEntry(rows *stdsql.Rows) (e job.Entry, err error) {
 	return e, err
 }
 
-// ScanAudit reads an audit line. first takes the columns before it, if any.
+// ScanAudit reads an audit line. first takes any columns that come before the line's own columns.
 func ScanAudit(rows *stdsql.Rows, e *job.Entry, first ...any) error {
 	return rows.Scan(append(first, &e.ID, &e.At, &e.Who, &e.Origin, &e.Action, &e.Kind, &e.Ref, &e.App, &e.Name,
 		&e.Reason, &e.Was, &e.Became)...)
 }
 
-// maxAuditBytes bounds the bytes of old and new values that one statement inserts. Its last line
-// may go over that.
+// maxAuditBytes bounds the bytes of old and new values that one statement inserts. The last line of
+// a statement may exceed it.
 const maxAuditBytes = 512 << 10
 
 // InsertAudits writes audit lines whose ids the caller does not need.

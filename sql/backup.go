@@ -15,8 +15,8 @@ type Backup struct {
 	Within time.Duration // the next backup is expected within this time
 }
 
-// LastBackup returns the last backup. A row that cannot be read, because it was edited by hand,
-// counts as no backup.
+// LastBackup returns the last backup. If its row cannot be read, because it was changed outside the
+// program, that counts as no backup.
 func (db *DB) LastBackup(ctx context.Context) (b Backup, err error) {
 	err = Each(db.Reader(ctx), "read the last backup", func(rows *Rows) error {
 		var text string

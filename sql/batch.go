@@ -2,12 +2,11 @@ package sql
 
 import "time"
 
-// Batch chooses the size of the next transaction. It halves the size after a failure, until the
-// item that MySQL refuses is alone, and doubles it after a success. It is not safe for concurrent
-// use.
+// Batch chooses the size of the next transaction. A failure halves the size, until the item that
+// MySQL refuses is alone. A success doubles the size. A Batch is not safe for concurrent use.
 //
-// A lost connection halves the size too, because a row may be the cause, such as a row that is
-// larger than a packet.
+// A lost connection halves the size, too, because a row may be the cause: for example, a row that
+// is larger than a packet.
 type Batch struct {
 	most, size int
 	culprit    bool
@@ -33,11 +32,12 @@ func (b *Batch) Took(n int, err error) {
 	}
 }
 
-// Culprit reports whether the last transaction held one item and MySQL refused its contents. Set
-// that item aside: MySQL will refuse it again.
+// Culprit reports whether the last transaction held one item and MySQL refused the item's contents.
+// Set that item aside: MySQL will refuse it again.
 func (b *Batch) Culprit() bool { return b.culprit }
 
-// Pause returns the wait after a failure. It doubles with each failure in a row, from 25 ms to 2 s.
+// Pause returns how long to wait after a failure. Each failure in a row doubles it, from 25 ms to 2
+// s.
 func (b *Batch) Pause() time.Duration {
 	return min(2*time.Second, 25*time.Millisecond<<min(b.failures, 10))
 }

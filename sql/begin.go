@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// LongestTransaction bounds the time from the first statement of a transaction of this pool to its
-// commit. It allows for a few statements of at most Timeouts.Read each. MySQL itself ends a
-// transaction whose connection is silent for longer than Timeouts.Idle, even if the node is gone.
+// LongestTransaction bounds how long a transaction of this pool takes from its first statement to
+// its commit. It allows for a few statements of at most Timeouts.Read each. If a connection is
+// silent for longer than Timeouts.Idle, MySQL ends its transaction, even if the node is gone.
 func (db *DB) LongestTransaction() time.Duration { return db.timeouts.Idle + 4*db.timeouts.Read }
 
-// driverConn lists the optional interfaces of the driver's connections that database/sql uses.
+// driverConn lists the optional interfaces of a driver's connection that database/sql uses.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -25,9 +25,9 @@ type driverConn interface {
 }
 
 // conn is a connection on which a transaction of DB.Tx begins without a round trip. With autocommit
-// off, its first statement begins the transaction, and COMMIT or ROLLBACK ends it as always. A
-// transaction that has sent nothing has nothing to end. All other statements need autocommit on.
-// Turning autocommit on or off costs one statement. A series of transactions does not need that.
+// off, the first statement begins the transaction, and COMMIT or ROLLBACK ends it as always. A
+// transaction that has sent nothing needs no end. All other statements need autocommit on. Turning
+// autocommit on or off costs one statement. In a series of transactions it stays off.
 type conn struct {
 	driverConn
 	manual bool // autocommit is off

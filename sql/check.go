@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrRefuseJoin marks an error whose cause only an operator can remove, so waiting is useless.
+// ErrRefuseJoin marks an error that only an operator can remove. Waiting is useless.
 var ErrRefuseJoin = errors.New("this node cannot join")
 
 func refuse(format string, args ...any) error {
@@ -25,8 +25,8 @@ func refuse(format string, args ...any) error {
 // even if quoting doubles each byte.
 const MinPacket = 8 << 20
 
-// IsOff reports whether a switch of the server is off. In MariaDB 12, read_only is a word with more
-// than two values.
+// IsOff reports whether a switch of the server is off. In MariaDB 12, read_only is a word that may
+// have more than two values.
 func IsOff(value string) bool { return value == "0" || strings.EqualFold(value, "OFF") }
 
 // Check verifies everything on which the protocol depends, before a node joins. An ErrRefuseJoin
@@ -87,8 +87,8 @@ var tables = []string{
 	"request", "retention", "run", "secret", "session", "setting", "stop",
 }
 
-// checkTables looks for tables that were dropped, or that a restore has not created yet. No
-// migration creates them again.
+// checkTables looks for missing tables. They may have been dropped, or a restore has not created
+// them yet. No migration creates them again.
 func (db *DB) checkTables(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, t := range tables {
@@ -150,16 +150,16 @@ func (db *DB) checkLocks(ctx context.Context) error {
 	return nil
 }
 
-// JoinExpiry agrees with the cluster on the session expiry. Nodes with different values would bury
-// each other, that is, delete each other's session rows. The first node of an empty cluster
-// decides, so call this in the transaction that inserts the session.
+// JoinExpiry agrees with the cluster on the session expiry. If nodes had different values, they
+// would bury each other, that is, delete each other's session rows. The first node of an empty
+// cluster decides, so call JoinExpiry in the transaction that inserts the session.
 //
 // If all nodes of a cluster die at once, their session rows remain, because no node is left to bury
 // them. MySQL's clock alone does not prove that such a session is dead: the clock may have been
-// set, or MySQL may have been unreachable for a while. So silent returns the time for which a
-// session has shown the same beat, by the caller's own clock.
+// set, or MySQL may have been unreachable for a while. So silent returns how long a session has
+// shown the same beat, by the caller's own clock.
 func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat int64) time.Duration) error {
-	// The lock keeps two first nodes from deciding differently.
+	// Without the lock, two first nodes could decide differently.
 	if err := tx.TakeLocks([]LockID{LockSessions}); err != nil {
 		return err
 	}
@@ -195,12 +195,12 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 		return nil
 	}, `
 		SELECT id, beat, LEAST(ABS(`+Clock+` - GREATEST(beat_at, 0)), 1000000000000000)
-		FROM session`) // bounded: beat_at may hold any number, if written by hand
+		FROM session`) // bounded: beat_at may hold any number, if changed outside the program
 
 	switch {
 	case err != nil:
 		return err
-	case theirs == 0: // never set, or deleted by hand
+	case theirs == 0: // never set, or deleted outside the program
 	case living > 0:
 		return refuse(
 			"this node's session expiry is %s, but the cluster's is %s (running nodes: %d); "+
@@ -221,8 +221,8 @@ func (tx *Tx) JoinExpiry(expiry time.Duration, silent func(id uuid.UUID, beat in
 	return err
 }
 
-// SessionExpiry returns the session expiry on which the nodes agree, or zero before the first node
-// joined.
+// SessionExpiry returns the session expiry on which the nodes agree. Before the first node has
+// joined, it returns zero.
 func (db *DB) SessionExpiry(ctx context.Context) (time.Duration, error) {
 	var ms int64
 	err := db.db.QueryRowContext(ctx, `

@@ -6,21 +6,21 @@ import (
 	"strconv"
 )
 
-// compatibleSince is a schema version. Programs made for this version or a later one can work with
-// the newest schema: no later migration removes or redefines anything that they use. So nodes can
-// be replaced one by one; see docs/upgrades.md. If you raise it, all older nodes must be stopped
-// before Migrate, which checks that.
+// compatibleSince is the oldest schema version whose programs can work with the newest schema: no
+// later migration removes or redefines anything that they use. So nodes can be replaced one by one;
+// see docs/upgrades.md. If you raise it, all older nodes must be stopped before Migrate. Migrate
+// checks that they are stopped.
 const compatibleSince = 1
 
 // LetsIn reports whether an older program may use the schema. known is the newest schema version
-// that this program knows.
+// that the older program knows.
 func (db *DB) LetsIn(ctx context.Context, known int64) (bool, error) {
 	since, err := db.compatibleSince(ctx)
 	return since > 0 && since <= known, err
 }
 
-// compatibleSince returns the oldest schema version whose programs may use the schema, or 0 if the
-// setting does not exist.
+// compatibleSince returns the oldest schema version whose programs may use the schema. If the
+// setting does not exist, it returns 0.
 func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 	err = db.db.QueryRowContext(ctx, `
 		SELECT CAST(value AS SIGNED)
@@ -37,9 +37,9 @@ func (db *DB) compatibleSince(ctx context.Context) (since int64, err error) {
 }
 
 // setCompatible records the oldest version whose programs may use the schema. For an existing
-// schema it runs before the migrations. If we die between the two, older programs cannot join a
-// schema that would still fit them, and the next migrate continues. For a new schema it runs after
-// the migrations.
+// schema it runs before the migrations. If we die before the migrations, older programs cannot join
+// although the schema still fits them, and the next migrate continues. For a new schema it runs
+// after the migrations.
 func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		_, err := tx.Exec("write schema compatibility", `
@@ -51,9 +51,9 @@ func (db *DB) setCompatible(ctx context.Context, since int64) error {
 	})
 }
 
-// mayMigrate refuses migrations that remove something on which live nodes may depend. Session rows
-// do not say for which version a node was made, so nodes of any version that the schema lets in may
-// be running.
+// mayMigrate refuses migrations that remove something on which live nodes may depend. A session row
+// does not say for which version its node was made. So nodes of any version that the schema lets in
+// may be running.
 func (db *DB) mayMigrate(ctx context.Context, from, since int64) error {
 	oldest, err := db.compatibleSince(ctx)
 	if err != nil {

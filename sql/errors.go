@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Unknown is the error of a transaction whose COMMIT was sent and whose reply was lost. The
+// Unknown is the error of a transaction whose COMMIT was sent but whose reply was lost. The
 // transaction may be committed or not.
 type Unknown struct{ Err error }
 
@@ -57,8 +57,8 @@ func retryable(err error) bool {
 	return false
 }
 
-// notReady is a Galera server's answer to everything but SET and SHOW while it is outside the
-// majority.
+// notReady is the error number of a Galera server outside the majority. Such a server answers only
+// SET and SHOW.
 const notReady = 1047
 
 // commitError classifies an error of COMMIT. The commit is refused only if the server itself says
@@ -85,11 +85,11 @@ func (n *notBegun) Error() string { return "begin: " + n.err.Error() }
 func (n *notBegun) Unwrap() error { return n.err }
 
 // IsRefused reports whether MySQL was reachable and refused a statement. A retry with fewer rows
-// may find the row that MySQL refuses.
+// may show which row MySQL refuses.
 func IsRefused(err error) bool { return number(err) != 0 && !IsAway(err) && !IsUnknown(err) }
 
-// BlamesRows reports whether MySQL refused a statement because of the contents of its rows, and not
-// because of the server's state. It will refuse the same rows again.
+// BlamesRows reports whether MySQL refused a statement because of the contents of its rows, not
+// because of the server's state. MySQL will refuse the same rows again.
 func BlamesRows(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) || !IsRefused(err) {
@@ -106,7 +106,7 @@ func BlamesRows(err error) bool {
 	return class == "22" || class == "23" // data exception, integrity constraint
 }
 
-// IsLockWait reports whether a statement ran into the lock timeout.
+// IsLockWait reports whether a statement failed because of the lock timeout.
 func IsLockWait(err error) bool { return number(err) == 1205 && !IsUnknown(err) }
 
 // IsDuplicate reports whether a unique key refused a row that exists already.
@@ -141,8 +141,8 @@ func IsAway(err error) bool {
 }
 
 // IsDown reports whether an error shows that MySQL cannot be used at all: it is unreachable, full,
-// read-only or cut off. Unlike IsAway, it excludes errors that concern a single statement or
-// transaction.
+// read-only or cut off. Errors that concern a single statement or transaction do not count, unlike
+// for IsAway.
 func IsDown(err error) bool {
 	switch number(err) {
 	case 1317, 1969, 3024: // one statement was interrupted
@@ -151,8 +151,8 @@ func IsDown(err error) bool {
 	return IsAway(err) && !retryable(err)
 }
 
-// IsBroken reports whether a connection broke. MySQL may still be up: an idle connection may have
-// been closed long ago.
+// IsBroken reports whether a connection broke. MySQL may still be up, because an idle connection
+// may have been closed long ago.
 func IsBroken(err error) bool {
 	return number(err) == 0 && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn))
 }
@@ -168,9 +168,9 @@ func isReadOnly(err error) bool {
 	return false
 }
 
-// readOnlyError is an error of a read-only server. To database/sql it is a bad connection: it drops
-// the connection, and retries a statement outside a transaction on another one. So the old primary
-// keeps no connection of ours after a failover. The text is the server's.
+// readOnlyError is an error of a read-only server. database/sql treats it as a bad connection. It
+// drops the connection, and retries a statement outside a transaction on another connection. So
+// after a failover we keep no connection to the old primary. The text is the server's.
 type readOnlyError struct{ err error }
 
 func (r *readOnlyError) Error() string   { return r.err.Error() }
@@ -185,7 +185,7 @@ func canceled(ctx context.Context) error {
 	return nil
 }
 
-// First returns the first of the rows that were found, or ErrNotFound.
+// First returns the first of the found rows. If none was found, it returns ErrNotFound.
 func First[T any](found []T, err error) (T, error) {
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound

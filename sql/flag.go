@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Flag reads a column that is 0 or 1. Any other number, written by hand, counts as 1. database/sql
-// cannot read such a number as a bool, and one bad row would hide all other rows of the query.
+// Flag reads a column that is 0 or 1. Any other number was written outside the program and counts
+// as 1. database/sql cannot read such a number as a bool, and one bad row would hide all other rows
+// of the query.
 type Flag bool
 
 // Scan implements the interface of database/sql.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// appendOnly are the tables that nodes only read and insert into. So a node's DSN is not enough to
-// change the audit.
+// appendOnly are the tables that nodes only read and insert into. A node's DSN alone does not allow
+// anybody to change audit lines.
 var appendOnly = []string{"audit", "audit_chain"}
 
 // rightsOn returns the rights that nodes need on a table.
@@ -23,8 +23,9 @@ func rightsOn(table string) []string {
 	return []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 }
 
-// Grants returns the statements that grant a MySQL user the rights that nodes need. They grant
-// table by table: MySQL adds grants up, so a grant on the whole schema would cover the audit too.
+// Grants returns the statements that grant a MySQL user the rights that nodes need. Each statement
+// is for one table. MySQL adds grants up, so a grant on the whole schema would also cover the audit
+// tables.
 func (db *DB) Grants(ctx context.Context, user, host string) ([]string, error) {
 	tables, err := expectedTables()
 	if err != nil {

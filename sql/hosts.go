@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// hostStagger is the time without success after which the next server of a DSN is tried in
+// hostStagger is how long to wait for one server of a DSN before the next server is tried in
 // parallel. A dead server refuses at once. A server that is cut off says nothing, and waiting for
 // it would cost the lease.
 const hostStagger = 500 * time.Millisecond
@@ -47,8 +47,8 @@ func splitHosts(dsn string) ([]string, error) {
 }
 
 // hosts connects to one of several servers that hold the same data. It prefers the server of the
-// last connection, then takes the next one that is reachable and writable. It does not return on
-// its own to a server that was away.
+// last connection. If that fails, it takes the next server that is reachable and writable. It does
+// not go back to a server just because that server is reachable again.
 type hosts struct {
 	each  []driver.Connector
 	names []string     // their addresses
@@ -101,7 +101,7 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 
 	// abandon closes the connections of attempts that succeed too late. The timeouts of a
-	// connection bound the wait.
+	// connection limit how long it waits.
 	abandon := func(n int) {
 		go func() {
 			for range n {
@@ -145,8 +145,8 @@ func (h *hosts) Connect(ctx context.Context) (driver.Conn, error) {
 
 var errNoWriter = errors.New("it is read-only")
 
-// connectToWriter connects to a server if it is writable: not a replica, and inside the majority of
-// its Galera cluster if it has one.
+// connectToWriter connects to a server if the server is writable. A replica is not writable, nor is
+// a Galera server outside the majority of its cluster.
 func connectToWriter(ctx context.Context, c driver.Connector) (driver.Conn, error) {
 	link, err := c.Connect(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func connectToWriter(ctx context.Context, c driver.Connector) (driver.Conn, erro
 
 var errNotReady = errors.New("it is cut off from the majority of its Galera cluster, or has not caught up with it")
 
-// shown returns the names and values that a SHOW statement returns.
+// shown returns the names and values in the answer to a SHOW statement.
 func shown(ctx context.Context, link driver.Conn, show string) (map[string]string, error) {
 	rows, err := link.(driver.QueryerContext).QueryContext(ctx, show, nil)
 	if err != nil {
@@ -195,12 +195,12 @@ func shown(ctx context.Context, link driver.Conn, show string) (map[string]strin
 	}
 }
 
-// freshness are the settings that make a read on a multi-writer cluster show all earlier writes
-// through any member. They serve nodes that join, and users that change something on one node and
-// then ask another. Claims and starts do not need them: they write the rows on which they depend.
+// freshness are the settings for reads on a multi-writer cluster: a read shows all earlier writes
+// through any member. Nodes that join need this. So do users who change something on one node and
+// then ask another. Claims and starts do not need it: they write the rows on which they depend.
 var freshness = []struct{ variable, value, set, to string }{
 	{"wsrep_on", "ON", "wsrep_sync_wait", "1"},
-	// Old versions have this default. With it, a new primary answers before it has applied
+	// Old versions have this default. With it, a new primary answers reads before it has applied
 	// everything that the old primary committed.
 	{"group_replication_consistency", "EVENTUAL", "group_replication_consistency", "'BEFORE_ON_PRIMARY_FAILOVER'"},
 	{"group_replication_single_primary_mode", "OFF", "group_replication_consistency", "'BEFORE'"},
@@ -232,8 +232,8 @@ func (h *hosts) askForFresh(ctx context.Context, link driver.Conn) error {
 	return err
 }
 
-// watched is a connection that is dropped once its server says that it is read-only, or cut off
-// from its cluster. A new connection may reach a better server.
+// watched is a connection that is dropped once its server says that it is read-only or cut off from
+// its cluster. A new connection may reach a better server.
 type watched struct {
 	driverConn
 	cut bool

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// LockID is a row of table locks. Locks are taken in ascending order.
+// LockID is the id of a row in table `locks`. Locks are taken in ascending order.
 type LockID int
 
 // The locks.
@@ -14,12 +14,12 @@ const (
 	LockAfter    LockID = 1 // of changes of which jobs a job follows
 )
 
-// requiredLocks are the rows that table locks must have.
+// requiredLocks are the rows that must exist in table `locks`.
 var requiredLocks = map[LockID]string{LockSessions: "session", LockAfter: "after"}
 
-// TakeLocks takes locks until the transaction ends. It writes the rows instead of reading them FOR
-// UPDATE, because multi-writer engines certify writes only. A missing row would exclude no other
-// transaction, so it is an error.
+// TakeLocks takes locks that last until the transaction ends. It writes the rows instead of reading
+// them FOR UPDATE, because multi-writer engines certify only writes. A missing row is an error: it
+// would exclude no other transaction.
 func (tx *Tx) TakeLocks(ids []LockID) error {
 	if len(ids) == 0 {
 		return nil
@@ -38,13 +38,13 @@ func (tx *Tx) TakeLocks(ids []LockID) error {
 	return err
 }
 
-// Next returns SQL that increments a column. After the highest number, which only a manual edit can
-// write, it restarts at 0. Otherwise the statement would fail, and block every job that needs the
-// row.
+// Next returns SQL that increments a column. After the highest number, it restarts at 0. Only a
+// change outside the program can write that number. Without the restart, the statement would fail,
+// and block every job that needs the row.
 func Next(column string) string {
 	return column + " = IF(" + column + " < 9223372036854775807, " + column + " + 1, 0)"
 }
 
-// Added returns SQL that adds an argument to a column. It caps a value written by hand, so that the
-// sum fits.
+// Added returns SQL that adds an argument to a column. It caps a value that was written outside the
+// program, so that the sum fits.
 func Added(column string) string { return column + " = LEAST(" + column + ", 4611686018427387904) + ?" }

@@ -7,11 +7,11 @@ import (
 	"go-crontab/job"
 )
 
-// Meter counts the statements and transactions of a pool. The effects of a transaction are
-// counted once its commit is known. After a lost reply, only the unknown commit is counted.
+// Meter counts the statements and transactions of a pool. The effects of a transaction are counted
+// once its commit is known. After a lost reply, the transaction counts only as an unknown commit.
 type Meter struct {
-	// Statements counts everything sent in transactions and for lists. A beat and its reading of
-	// the clock count one each.
+	// Statements counts all statements of transactions and lists. A beat counts as one, and so does
+	// its reading of the clock.
 	Statements atomic.Int64
 	Errors     atomic.Int64 // statements that failed
 
@@ -51,7 +51,8 @@ func (m *Meter) outcome(err error) {
 	}
 }
 
-// tally holds the effects of a transaction on runs. They are counted only if it is applied.
+// tally holds the effects of a transaction on runs. They are counted only if the transaction is
+// applied.
 type tally struct {
 	claimed, started, freed int64
 	ended                   [job.LastOutcome + 1]int64

@@ -15,8 +15,8 @@ const (
 	lockTable    = "schema_lock" // goose's lock against concurrent migrates
 )
 
-// provider returns goose's provider of the migrations. It begins no migration after stop is
-// cancelled.
+// provider returns goose's provider of the migrations. After stop is cancelled, the provider begins
+// no further migration.
 func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 	all, err := migrations()
 	if err != nil {
@@ -44,9 +44,10 @@ func (db *DB) provider(stop context.Context) (*goose.Provider, error) {
 		goose.WithTableName(versionTable), goose.WithLocker(locker))
 }
 
-// Migrate creates or upgrades the schema and returns the versions before and after. It may run
-// several times at once. It refuses a schema that is newer than this program. When ctx ends, it
-// stops after the current migration. A later Migrate continues a migration that died in the middle.
+// Migrate creates or upgrades the schema and returns the versions before and after. Several
+// Migrates may run at once. Migrate refuses a schema that is newer than this program. When ctx
+// ends, it stops after the current migration. If a migration died in the middle, a later Migrate
+// continues it.
 func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	if n := db.db.Stats().MaxOpenConnections; n == 1 || n == 2 {
 		// Migrations need three connections: for goose, for the statements, and for keeping the
@@ -102,7 +103,7 @@ func (db *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	return from, to, db.restoreLocks(ctx)
 }
 
-// restoreLocks inserts lock rows that were deleted by hand.
+// restoreLocks inserts lock rows that were deleted outside the program.
 func (db *DB) restoreLocks(ctx context.Context) error {
 	return db.Tx(ctx, func(tx *Tx) error {
 		for id, name := range requiredLocks {
@@ -123,8 +124,8 @@ func newestMigration(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// SchemaVersion returns the version of the latest migration, or 0 if none ever ran. It must not
-// make goose create its table: serve may lack the right to do so.
+// SchemaVersion returns the version of the latest migration. If none ever ran, it returns 0. It
+// must not make goose create its own table: serve may lack the right to do so.
 func (db *DB) SchemaVersion(ctx context.Context) (int64, error) {
 	var n int64
 	err := db.db.QueryRowContext(ctx, `

@@ -15,7 +15,7 @@ var migrationFiles embed.FS
 
 // stepTable records the progress of each migration, in statements. MySQL commits each change of a
 // table separately, so a killed migrate may leave half a migration. The version of a migration is
-// only recorded at its end.
+// recorded only at its end.
 const stepTable = "schema_step"
 
 // migrations returns the migrations of the files, in order.
@@ -44,7 +44,8 @@ func migrations() (all []*migration, err error) {
 	return all, nil
 }
 
-// statements splits a file at the semicolons outside of texts and comments, and drops the comments.
+// statements splits a file at each semicolon that is not in a text or a comment. It drops the
+// comments.
 func statements(text string) (all []string) {
 	var s strings.Builder
 	for i := 0; i < len(text); {
@@ -79,10 +80,11 @@ type migration struct {
 	statements []string
 }
 
-// run applies the statements that are not applied yet. MySQL applies each as a whole or not at all.
-// Before each statement, run notes that it may have been applied. If we die or lose MySQL after
-// that, the next migrate tries the statement again and accepts MySQL's answer that its object
-// exists. Without that note, an existing object belongs to another program, and run fails.
+// run applies the statements that are not applied yet. MySQL applies each statement as a whole or
+// not at all. Before each statement, run notes that it may have been applied. If we die or lose
+// MySQL after that, the next migrate tries the statement again, and accepts the answer that the
+// statement's object exists. Without that note, an existing object belongs to another program, and
+// run fails.
 func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -123,8 +125,8 @@ func (m *migration) run(ctx context.Context, db *stdsql.DB) error {
 		_, err := c.ExecContext(ctx, m.statements[i])
 		if err != nil && !(again && standsAlready(err)) {
 			if IsRefused(err) && !again {
-				// If this note fails, the next migrate cannot see that an existing object belongs
-				// to another program. That is all.
+				// If this note fails, nothing else is lost: the next migrate cannot see that an
+				// existing object belongs to another program.
 				_ = note(i, false)
 			}
 			return m.failed(i, err)

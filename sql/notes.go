@@ -35,7 +35,7 @@ func (db *DB) NodeNotes(ctx context.Context) ([]NodeNote, error) {
 		ORDER BY n.node, n.what`)
 }
 
-// WriteNodeNotes writes the notes of a node. It removes the other notes of this node, and all notes
+// WriteNodeNotes writes the notes of a node. It removes all older notes of this node, and all notes
 // of the nodes in gone.
 func (db *DB) WriteNodeNotes(ctx context.Context, node string, notes []NodeNote, gone []string) error {
 	return db.Tx(ctx, func(tx *Tx) error {

@@ -14,8 +14,8 @@ var errKeyTaken = errors.New("another request with this key was recorded meanwhi
 
 // TxOnce is like TxSettled, for a change that a request makes. If ctx carries a request that must
 // take effect only once, the transaction also stores the key of the request. If the key exists
-// already, nothing changes: the error is job.ErrRepeated, or job.ErrKeyReused if the key belongs to
-// a different request. So the existence of the key settles an unknown commit.
+// already, nothing changes. The error is then job.ErrRepeated, or job.ErrKeyReused if the key
+// belongs to a different request. An unknown commit is settled by looking for the key.
 func (db *DB) TxOnce(ctx context.Context, fn func(*Tx) error, settled func(*Tx) (bool, error)) error {
 	once := job.OnceOf(ctx)
 	if once == nil {
@@ -84,8 +84,9 @@ func (tx *Tx) writeKey(once *job.Once) error {
 	return err
 }
 
-// InsertRequest records a request for runs of a job. The runs name its id as their origin. key is
-// the client's Idempotency-Key, or "". If the key was used before, the error is ErrExists.
+// InsertRequest records a request for runs of a job. The runs name the request's id as their
+// origin. key is the client's Idempotency-Key, or "". If the key was used before, the error is
+// ErrExists.
 func (tx *Tx) InsertRequest(kind, key string, digest [32]byte, jobID int64, now job.Micros) (int64, error) {
 	var k any
 	if key != "" {

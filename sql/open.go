@@ -16,14 +16,15 @@ import (
 // LockWait is less than Read, so that the server gives up on a row lock before the client does.
 // Otherwise a write could be applied after its caller has stopped waiting.
 //
-// lock_wait_timeout is for table locks, which an ALTER TABLE may hold up. It is a second shorter
-// than Read for the same reason. Also, a server that waits for a table lock does not notice that
-// its client has gone, and would keep a connection for each such client.
+// lock_wait_timeout is for table locks, which an ALTER TABLE may delay. It is a second shorter than
+// Read, for the same reason. There is a second reason: a server that waits for a table lock does
+// not notice that its client has gone, and would keep a connection for each such client.
 type Timeouts struct {
 	Dial     time.Duration
-	Read     time.Duration // bounds reading and writing of each statement, COMMIT included
+	Read     time.Duration // limits reading and writing of each statement, including COMMIT
 	LockWait time.Duration // innodb_lock_wait_timeout, whole seconds
-	// Idle is wait_timeout, in whole seconds: the server ends the transaction of a silent node.
+	// Idle is wait_timeout, in whole seconds. After this time the server ends the transaction of a
+	// silent node.
 	Idle time.Duration
 }
 
@@ -38,8 +39,9 @@ var DefaultTimeouts = Timeouts{
 // MigrateTimeouts leave migrations enough time.
 var MigrateTimeouts = Timeouts{Dial: 5 * time.Second, Read: 30 * time.Minute, LockWait: time.Minute, Idle: time.Hour}
 
-// longest returns the seconds after which the server ends a statement; 0 means never. So a
-// migration's statement continues if migrate dies, and the next migrate finds it applied.
+// longest returns the seconds after which the server ends a statement. For migrations it returns 0,
+// which means never. So a migration's statement continues if migrate dies, and the next migrate
+// finds it applied.
 func (t Timeouts) longest() int {
 	if t == MigrateTimeouts {
 		return 0
@@ -54,9 +56,9 @@ type DB struct {
 	meter    Meter
 }
 
-// Open prepares a pool of at most size connections; it does not connect. dsn has the format of
+// Open prepares a pool of at most size connections. It does not connect. dsn has the format of
 // github.com/go-sql-driver/mysql and names a schema. Its address may list several servers with the
-// same data, as in tcp(a:3306,b:3306); the pool uses the first that is writable. Open sets the
+// same data, as in tcp(a:3306,b:3306); the pool uses the first writable server. Open sets the
 // parameters on which the protocol depends, whatever the DSN says. Errors never contain the
 // password.
 func Open(dsn string, t Timeouts, size int) (*DB, error) { return openPool(dsn, t, size, true) }
@@ -77,11 +79,11 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 	db := stdsql.OpenDB(&connector{Connector: c, init: []string{
 		// Set by a statement, because the variable's name differs between MySQL and MariaDB.
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		// Set again, because a variable in the DSN may override the character set of the handshake.
-		// Escaping depends on that character set.
+		// Set the character set again, because a variable in the DSN may override the one of the
+		// handshake. Escaping depends on the character set.
 		"SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-		// autocommit is on, because otherwise a beat would begin a transaction that never commits.
-		// See conn for transactions.
+		// autocommit is on. Otherwise a beat would begin a transaction that never commits. For
+		// transactions see conn.
 		fmt.Sprintf(
 			"SET SESSION autocommit=1, innodb_lock_wait_timeout=%d, lock_wait_timeout=%d, wait_timeout=%d, "+
 				"time_zone='+00:00',"+
@@ -90,9 +92,9 @@ func openPool(dsn string, t Timeouts, size int, fresh bool) (*DB, error) {
 				// (error 1020) whose row changed while the read waited. That happens at READ
 				// COMMITTED too, if a subquery reads without a lock.
 				" /*M!110602 , innodb_snapshot_isolation=OFF */"+
-				// This limit ends reads whose client has gone: the server would not notice, and
-				// they would pile up. MariaDB counts in seconds. MySQL counts in milliseconds, and
-				// limits reads only.
+				// This limit ends reads whose client has gone. The server would not notice, and
+				// such reads would pile up. MariaDB counts in seconds. MySQL counts in
+				// milliseconds, and limits only reads.
 				" /*M! , max_statement_time=%[4]d */ /*!80000 , max_execution_time=%[4]d000 */",
 			int(t.LockWait/time.Second), int(max(t.LockWait, t.Read-time.Second)/time.Second), int(t.Idle/time.Second),
 			t.longest()),
@@ -150,7 +152,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		why := err.Error()
-		// Other errors repeat a part of the DSN, which may be part of the password.
+		// Other errors repeat a part of the DSN, and that part may contain some of the password.
 		if !strings.HasPrefix(why, "invalid DSN") {
 			why = "cannot be parsed"
 		}
@@ -175,7 +177,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 	cfg.Loc, cfg.ParseTime = time.UTC, true
 	// An UPDATE counts the rows that it matched, including unchanged ones.
 	cfg.ClientFoundRows = true
-	cfg.InterpolateParams = true // one round trip a statement; safe because of the character set below
+	cfg.InterpolateParams = true // one round trip per statement; safe because of the character set below
 	cfg.RejectReadOnly = false   // type watched does it, and keeps the server's error text
 	cfg.MultiStatements, cfg.AllowAllFiles = false, false
 	cfg.AllowCleartextPasswords, cfg.AllowFallbackToPlaintext = false, false
@@ -189,7 +191,7 @@ func config(dsn string, l link, t Timeouts) (*mysql.Config, error) {
 }
 
 // connector applies the session's settings to each new connection before it is used. Settings made
-// later by hand would only reach some connections of the pool.
+// later would reach only some connections of the pool.
 type connector struct {
 	driver.Connector
 	init []string
@@ -214,11 +216,11 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return link, nil
 }
 
-// Close closes all connections. Transactions in flight end refused or unknown.
+// Close closes all connections. Open transactions end refused or unknown.
 func (db *DB) Close() error { return db.db.Close() }
 
 // Ping checks that MySQL answers.
 func (db *DB) Ping(ctx context.Context) error { return db.db.PingContext(ctx) }
 
-// Raw is for migrations and tests; nothing on the trip of a run uses it.
+// Raw is for migrations and tests. No step in the trip of a run uses it.
 func (db *DB) Raw() *stdsql.DB { return db.db }

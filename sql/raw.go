@@ -18,8 +18,8 @@ func (tx *Tx) read(what string, scan func(*Rows) error, query string, args []any
 	return tx.query(what, scan, query, args...)
 }
 
-// Reader returns a reader outside any transaction: each statement sees everything committed when it
-// begins. When ctx is cancelled, its statements end.
+// Reader returns a reader outside any transaction. Each of its statements sees everything that is
+// committed when the statement begins. When ctx is cancelled, the statements end.
 func (db *DB) Reader(ctx context.Context) Reader { return plainReader{db, ctx} }
 
 type plainReader struct {

@@ -19,26 +19,26 @@ import (
 // new Epoch.
 type Watermark struct {
 	Epoch string `json:"epoch"`
-	// Before lists the epochs that this one replaced, latest first, separated by spaces.
+	// Before lists the epochs that Epoch has replaced, latest first, separated by spaces.
 	Before string     `json:"before,omitempty"`
 	N      int64      `json:"mark"`
 	At     job.Micros `json:"at"` // when it was raised, by MySQL's clock
 }
 
-// epochsKept bounds the number of known epochs, the current one included. So many fit into the row
-// `epoch` of table setting.
+// epochsKept bounds the number of known epochs, including the current one. This many fit into the
+// row `epoch` of table setting.
 const epochsKept = 6
 
-// Lost reports whether the database has lost changes: its mark m is older than seen, a mark that
-// was read before. slack allows for marks that a failover loses, or that another member of the
-// cluster does not show yet.
+// Lost reports whether the database has lost changes: its mark m is older than seen, which was read
+// before. slack allows for marks that a failover loses, or that another member of the cluster does
+// not show yet.
 func (m Watermark) Lost(seen Watermark) bool {
 	const slack = 3
 	return m.Epoch == seen.Epoch && m.N+slack < seen.N || slices.Contains(strings.Fields(seen.Before), m.Epoch)
 }
 
-// After returns m, with the epochs of seen added to m.Before. seen is a mark that this process read
-// before, and a restore may have made the database forget its epochs. If seen belongs to a
+// After returns m with the epochs of seen added to m.Before. This process has read the mark seen
+// before, and a restore may have made the database forget seen's epochs. If seen belongs to a
 // different cluster, After returns m unchanged.
 func (m Watermark) After(seen Watermark) Watermark {
 	was, before := strings.Fields(seen.Epoch+" "+seen.Before), strings.Fields(m.Before)
@@ -57,7 +57,7 @@ func (m Watermark) After(seen Watermark) Watermark {
 	return m
 }
 
-// ReadWatermark reads the mark, or returns the zero Watermark if there is none.
+// ReadWatermark reads the mark. If there is none, it returns the zero Watermark.
 func (db *DB) ReadWatermark(ctx context.Context) (m Watermark, err error) {
 	var epoch, mark string
 	err = db.query(ctx, "read watermark", func(rows *stdsql.Rows) error {
@@ -83,15 +83,15 @@ func WatermarkOf(epoch, mark string) (m Watermark) {
 	}
 	n, at, _ := strings.Cut(mark, " ")
 	m.Epoch, m.Before, _ = strings.Cut(epoch, " ")
-	m.N, _ = strconv.ParseInt(n, 10, 64) // anything else was written by hand and counts as 0
+	m.N, _ = strconv.ParseInt(n, 10, 64) // anything else was written outside the program and counts as 0
 	at64, _ := strconv.ParseInt(at, 10, 64)
 	m.At = job.Micros(at64)
 	return m
 }
 
-// RaiseWatermark adds one to the counter, unless another node has raised it since it was seen. Like
-// a beat it is a single statement without a transaction: it changes no other row, and even an idle
-// node sends it every ten seconds.
+// RaiseWatermark adds one to the counter, unless another node has raised the counter since it was
+// seen. Like a beat, it is a single statement without a transaction: it changes no other row, and
+// even an idle node sends it every ten seconds.
 func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros) error {
 	failpoint.Here("before", "raise mark")
 	_, err := db.db.ExecContext(ctx, `
@@ -109,13 +109,13 @@ func (db *DB) RaiseWatermark(ctx context.Context, seen Watermark, at job.Micros)
 // RestoredReason is the pause reason of a cluster whose database was restored.
 const RestoredReason = "the database was restored: see docs/backup.md"
 
-// livesSkipped exceeds the number of sessions since the backup. Their numbers must not be reused:
-// run ids begin with them, and other systems know runs by their ids.
+// livesSkipped is larger than the number of sessions since the backup. The numbers of these
+// sessions must not be reused: run ids begin with them, and other systems know runs by their ids.
 const livesSkipped = 10_000
 
-// AcceptRestore lets nodes use a restored database. It draws a new epoch, prepended to the epochs
-// that it replaces. It notes the instant before which no due time is started any more. And it
-// pauses the cluster, so that nothing starts before an operator has decided which runs may repeat.
+// AcceptRestore lets nodes use a restored database. It draws a new epoch and puts it before the
+// replaced epochs. It records an instant: no due time before it is started any more. It also pauses
+// the cluster, so that nothing starts before an operator has decided which runs may repeat.
 // Repeating AcceptRestore is harmless.
 func (db *DB) AcceptRestore(ctx context.Context) error {
 	const length = len("00000000-0000-0000-0000-000000000000 ")*epochsKept - 1

@@ -11,8 +11,8 @@ import (
 	"go-crontab/job"
 )
 
-// These functions describe the server, the schema and the rights on it. They read without locks and
-// are bounded; the trip of a run does not use them.
+// These functions describe the server, the schema and the rights on it. They read without locks,
+// and read a bounded amount. No step in the trip of a run uses them.
 
 // Now returns the current time of MySQL's clock.
 func (db *DB) Now(ctx context.Context) (job.Micros, error) {
@@ -23,8 +23,8 @@ func (db *DB) Now(ctx context.Context) (job.Micros, error) {
 	return at, nil
 }
 
-// SchemaVersions returns the schema's version, 0 if no migration ever ran, and the version for
-// which this program is made.
+// SchemaVersions returns two versions: the schema's version, and the version for which this program
+// is made. The first is 0 if no migration ever ran.
 func (db *DB) SchemaVersions(ctx context.Context) (have, want int64, err error) {
 	p, err := db.provider(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ type TableState struct {
 	Engine  string
 	Rows    int64
 	Bytes   int64 // of rows and indexes
-	Free    int64 // bytes of the file that no row uses
+	Free    int64 // bytes of the file that no row occupies
 	Columns []string
 	Indexes []string
 }
@@ -117,11 +117,11 @@ func (db *DB) User(ctx context.Context) (user, schema string, err error) {
 // Denied is a right that the user lacks on a table.
 type Denied struct{ Right, Table string }
 
-// DeniedRights returns the rights that nodes need on tables and that the user lacks. It sends an
-// EXPLAIN of a statement of each kind. An EXPLAIN needs the same rights as its statement, however
-// they were granted. It changes and locks nothing.
+// DeniedRights returns the rights on tables that nodes need and the user lacks. It sends an EXPLAIN
+// of a statement of each kind. An EXPLAIN needs the same rights as its statement, however they were
+// granted. It changes and locks nothing.
 func (db *DB) DeniedRights(ctx context.Context) ([]Denied, error) {
-	tables, err := expectedTables() // from the migrations: the server may hide tables from the user
+	tables, err := expectedTables() // from the migrations, because the server may hide tables from the user
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func IsDenied(err error) bool {
 	return false
 }
 
-// expectedTables returns the tables that the migrations create, with columns and indexes, read from
-// their text.
+// expectedTables returns the tables that the migrations create, with columns and indexes. It reads
+// them from the text of the migrations.
 func expectedTables() (map[string]*TableState, error) {
 	all, err := migrations()
 	if err != nil {
@@ -186,7 +186,7 @@ func expectedTables() (map[string]*TableState, error) {
 	return out, nil
 }
 
-// readDefinition applies a statement of a migration to the tables. It only understands the style of
+// readDefinition applies a statement of a migration to the tables. It understands only the style of
 // our own migrations.
 func readDefinition(tables map[string]*TableState, statement string) {
 	words := strings.Fields(strings.ReplaceAll(statement, "(", " ( "))
@@ -278,7 +278,7 @@ func (t *TableState) define(words []string, create bool) {
 	}
 }
 
-// splitOutside splits a text at a byte, except within parentheses and quotes.
+// splitOutside splits a text at a byte. It does not split within parentheses and quotes.
 func splitOutside(text string, at byte) []string {
 	var out []string
 	depth, from, quote := 0, 0, byte(0)
@@ -303,10 +303,10 @@ func splitOutside(text string, at byte) []string {
 	return append(out, text[from:])
 }
 
-// SchemaFaults lists the tables, columns and indexes that the migrations create and the schema
-// lacks, and tables with another engine than InnoDB. A missing index is a fault, because statements
-// that name it fail. A table that the server hides from the user does not count as missing; see
-// DeniedRights.
+// SchemaFaults lists tables, columns and indexes that the migrations create but the schema lacks.
+// It also lists tables whose engine is not InnoDB. A missing index is a fault, because statements
+// that name the index fail. A table that the server hides from the user does not count as missing;
+// see DeniedRights.
 func (db *DB) SchemaFaults(ctx context.Context, have map[string]*TableState) ([]string, error) {
 	want, err := expectedTables()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Clock is SQL for MySQL's clock, in microseconds. It returns the instant at which its statement
-// began, even if the statement then waited for a lock. So beats look older than they are, which is
-// the safe side.
+// began, even if the statement then waited for a lock. So beats look older than they are, and this
+// error is safe.
 const Clock = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
 
 // Now returns the time of MySQL's clock.
@@ -43,7 +43,7 @@ type SessionRow struct {
 	Labels     map[string]string // of the node, without the labels of its handlers
 	Handlers   []string          // keys of its handlers
 	Cordoned   job.Micros        // when its node was cordoned; 0 if it is not
-	CordonSeen job.Micros        // the cordon that the session obeys: it holds nothing prepared and starts nothing
+	CordonSeen job.Micros        // the cordon that the session obeys: it has no prepared run and starts nothing
 
 	Zones     string // job.ZoneData of the node; empty in old versions
 	ZonesFrom string // source of that data, for people
@@ -67,8 +67,8 @@ func scanSession(rows *stdsql.Rows) (SessionRow, error) {
 		&labels, &handlers, &s.CordonSeen, &cordoned, &s.Zones, &s.ZonesFrom)
 	s.Cordoned = job.Micros(cordoned.Int64)
 
-	// Values written by hand that cannot be parsed count as empty: the session must be visible all
-	// the same.
+	// A value that cannot be parsed was written outside the program and counts as empty. The
+	// session must still be visible.
 	_ = json.Unmarshal(labels, &s.Labels)
 	_ = json.Unmarshal(handlers, &s.Handlers)
 	return s, err
@@ -117,9 +117,9 @@ type Namesake struct {
 }
 
 // SessionsOf lists the sessions with a node name. Call JoinExpiry first in the same transaction:
-// its lock keeps others from adding sessions.
+// its lock prevents others from adding sessions.
 func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
-	// beat_at may hold any number, if written by hand.
+	// beat_at may hold any number, if it was changed outside the program.
 	const statement = `
 		SELECT id, node, address, pid, beat, draining,
 		       LEAST(GREATEST(` + Clock + ` - GREATEST(beat_at, 0), 0), 1000000000000000)
@@ -137,8 +137,8 @@ func (tx *Tx) SessionsOf(node string) ([]Namesake, error) {
 	return out, err
 }
 
-// DeleteSession buries a session: it deletes the row if its beat counter is still `beat`. It
-// reports whether it did.
+// DeleteSession buries a session: it deletes the session's row if the beat counter is still `beat`.
+// It reports whether it deleted the row.
 func (tx *Tx) DeleteSession(id uuid.UUID, beat int64) (bool, error) {
 	n, err := tx.Exec("delete session", "DELETE FROM session WHERE id = ? AND beat = ?", id[:], beat)
 	return n == 1, err
@@ -167,8 +167,8 @@ type Vitals struct {
 	Offset              time.Duration
 }
 
-// Pulse is a separate connection for beats, so that no exhausted pool, no lock and no long
-// statement can delay them. It is used by one goroutine.
+// Pulse is a separate connection for beats. So no exhausted pool, no lock and no long statement can
+// delay a beat. One goroutine uses it.
 type Pulse struct{ db *DB }
 
 // OpenPulse prepares the connection. The first beat opens it.
@@ -181,7 +181,7 @@ func OpenPulse(dsn string, t Timeouts) (*Pulse, error) {
 }
 
 // Beat raises the session's counter in one statement. It returns false if the row is gone, because
-// the session was buried. An error leaves open whether the beat arrived.
+// the session was buried. After an error the beat may or may not have arrived.
 func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) {
 	failpoint.Here("before", "beat")
 	r, err := p.db.db.ExecContext(ctx, "UPDATE session SET "+Next("beat")+", beat_at = "+Clock+
@@ -196,8 +196,8 @@ func (p *Pulse) Beat(ctx context.Context, id uuid.UUID, v Vitals) (bool, error) 
 	return n == 1, err
 }
 
-// Clock reads MySQL's clock. The caller's times before and after the call bound the reading's
-// error.
+// Clock reads MySQL's clock. The caller's own times before and after the call show how inexact the
+// reading can be.
 func (p *Pulse) Clock(ctx context.Context) (at job.Micros, err error) {
 	err = p.db.db.QueryRowContext(ctx, "SELECT "+Clock).Scan(&at)
 	if p.db.meter.sent(err) != nil {

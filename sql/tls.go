@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Our own parameters of a DSN, which MySQL never sees.
+// Our own parameters in a DSN. MySQL never sees them.
 const (
 	// a PEM file with the only certificate authorities that may vouch for the server
 	paramCA       = "tls-ca"
@@ -27,8 +27,8 @@ type link struct{ ca, insecure string }
 
 var linkParam = regexp.MustCompile(`([?&])(` + paramCA + `|` + paramInsecure + `)=([^&]*)&?`)
 
-// cutLink removes our parameters from a DSN. A path in our parameters need not be escaped, unlike
-// in other parameters of a DSN.
+// cutLink removes our parameters from a DSN. Unlike in other parameters, a path in our parameters
+// need not be escaped.
 func cutLink(dsn string) (rest string, l link, err error) {
 	for {
 		at := linkParam.FindStringSubmatchIndex(dsn)
@@ -52,8 +52,8 @@ func cutLink(dsn string) (rest string, l link, err error) {
 }
 
 // secureLink sets up the protection of the connection to MySQL. It refuses settings that only look
-// like protection: a server whose certificate is not checked, or that need not use TLS at all, may
-// be an impostor.
+// like protection. A server may be an impostor if its certificate is not checked, or if it need not
+// use TLS at all.
 func secureLink(cfg *mysql.Config, l link) error {
 	ca, insecure := l.ca, l.insecure
 	if insecure != "" && insecure != "true" && insecure != "false" {
@@ -96,8 +96,8 @@ func secureLink(cfg *mysql.Config, l link) error {
 }
 
 // Exposed reports whether a DSN leads over a network without TLS. Then an attacker on the path can
-// read all data, change what the cluster does, and get the password: without TLS the client
-// encrypts it with the key that the server sends.
+// read all data, change what the cluster does, and get the password. The client encrypts the
+// password, but without TLS it uses a key that the server sends.
 func Exposed(dsn string) bool {
 	all, err := configs(dsn, DefaultTimeouts)
 	return err == nil && slices.ContainsFunc(all, exposed)

@@ -11,7 +11,7 @@ import (
 	"go-crontab/internal/failpoint"
 )
 
-// Tx is one transaction. After an error of any statement, the whole transaction is rolled back.
+// Tx is one transaction. After an error of any statement, the whole transaction rolls back.
 type Tx struct {
 	tx    *stdsql.Tx
 	ctx   context.Context
@@ -20,7 +20,7 @@ type Tx struct {
 	did   tally
 }
 
-// maxTries bounds the attempts to run a transaction that meets deadlocks or lock timeouts.
+// maxTries bounds how often a transaction is tried that meets deadlocks or lock timeouts.
 const maxTries = 5
 
 // Tx runs fn in one READ COMMITTED transaction. A nil error means applied, *Unknown means that the
@@ -57,8 +57,8 @@ func (db *DB) once(ctx context.Context, fn func(tx *Tx) error) error {
 		return &notBegun{err}
 	}
 
-	// Without this, error 1205 or a panic in fn would leave the transaction open with half its
-	// work. If the rollback fails, the connection is dropped. After COMMIT the rollback does
+	// Without the rollback, error 1205 or a panic in fn would leave the transaction open with half
+	// its work. If the rollback fails, the connection is dropped. After COMMIT the rollback does
 	// nothing.
 	defer tx.Rollback()
 
@@ -88,7 +88,7 @@ func (tx *Tx) Exec(what, query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// Insert is like Exec for a row with an AUTO_INCREMENT id, which it returns.
+// Insert is like Exec, for a row with an AUTO_INCREMENT id. It returns the id.
 func (tx *Tx) Insert(what, query string, args ...any) (id int64, err error) {
 	tx.trail.Before(what)
 	r, err := tx.tx.ExecContext(tx.ctx, query, args...)

@@ -79,7 +79,7 @@ type Media struct {
 	Example json.RawMessage `json:"example,omitempty"`
 }
 
-// Response describes an answer, or refers to a shared Response by Ref.
+// Response describes an answer. If Ref is set, it refers to a shared Response.
 type Response struct {
 	Ref         string       `json:"$ref,omitempty"`
 	Description string       `json:"description,omitempty"`

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Use is the purpose of a schema. A Go type has one schema for each of its uses.
+// Use is the purpose of a schema. A Go type has a separate schema for each use.
 type Use int
 
 // The uses.
 const (
 	Answer  Use = iota // fields without omitempty are required; later versions may add fields
-	Request            // fields without omitempty are required, unless Needs lists others; unknown fields are refused
+	Request            // as for Answer, unless Needs has the type; unknown fields are refused
 	Patch              // a JSON merge patch: no field is required, and null removes a field
 )
 
-// suffix returns the end of the names of schemas for a use.
+// suffix returns the last part of a schema's name, which names the use.
 func (u Use) suffix() string { return [...]string{"", "Input", "Patch"}[u] }
 
-// Reflector makes schemas of Go types, as encoding/json encodes them.
+// Reflector makes schemas of Go types. A schema describes what encoding/json writes for the type.
 //
 // A struct becomes a component. Its fields may have these tags: doc, a description in which
 // 'quotes' become backticks; format; and enum, words separated by commas.
@@ -33,13 +33,13 @@ type Reflector struct {
 	Named map[reflect.Type]Named
 	// Name names the component of a struct.
 	Name func(reflect.Type) string
-	// Needs lists the required fields of requests. A type that is not in Needs requires its fields
-	// without omitempty.
+	// Needs lists the required fields of requests, by type. For a type that is not in Needs, the
+	// fields without omitempty are required.
 	Needs map[reflect.Type][]string
-	// Instead may return a schema to use instead of the schema of the field's type; nil: keep that
-	// schema. name is the field's JSON name.
+	// Instead may return a schema that replaces the schema of the field's type. If it returns nil,
+	// that schema stays. name is the field's JSON name.
 	Instead func(owner reflect.Type, name string, use Use) *Schema
-	// Field may add to the schema of a field.
+	// Field may change the schema of a field, for example by adding limits.
 	Field func(owner reflect.Type, name string, use Use, s *Schema)
 
 	made  Map[*Schema]
@@ -50,7 +50,7 @@ type Reflector struct {
 type Named struct {
 	Name   string
 	Schema *Schema
-	Input  *Schema // for requests and patches, if they accept more than answers have; nil: Schema
+	Input  *Schema // for requests and patches that accept more than answers have; nil: Schema
 }
 
 // Schemas returns the components that Of has made, sorted by name.
@@ -105,8 +105,8 @@ func (r *Reflector) Of(t reflect.Type, use Use) *Schema {
 	panic(fmt.Sprintf("openapi: no schema for %s", t))
 }
 
-// quoted matches code in a doc tag. An apostrophe within a word does not match, because it follows
-// a letter.
+// quoted matches code in a doc tag. An apostrophe within a word follows a letter, so it does not
+// match.
 var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
 // component returns a reference to a component. On first use it makes the component and calls fill.
@@ -125,7 +125,7 @@ func (r *Reflector) component(t reflect.Type, name string, fill func(*Schema)) *
 
 	made := new(Schema)
 	r.types[name] = t
-	// Add the schema before filling it, because a type may contain itself.
+	// Add the schema before it is filled in, because a type may contain itself.
 	r.made = append(r.made, Entry[*Schema]{name, made})
 	fill(made)
 	return Refer(name)

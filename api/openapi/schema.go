@@ -45,7 +45,7 @@ const (
 	Null    = "null"
 )
 
-// Closed is a value of AdditionalProperties. It forbids properties that are not listed.
+// Closed is a value of AdditionalProperties. It forbids all properties that are not listed.
 const Closed = closed(false)
 
 type closed bool
@@ -73,11 +73,11 @@ func Words[T ~string](words ...T) *Schema {
 	return s
 }
 
-// Bound returns a pointer for Minimum or Maximum.
+// Bound returns a pointer to a number, for Minimum or Maximum.
 func Bound(n float64) *float64 { return &n }
 
-// Nullable returns a schema that also permits null. A reference is put into an AnyOf for this, and
-// its descriptive fields move to the outer schema.
+// Nullable returns a schema that also permits null. A reference goes into an AnyOf, and its
+// descriptive fields move to the outer schema.
 func (s *Schema) Nullable() *Schema {
 	switch {
 	case s.Ref != "":

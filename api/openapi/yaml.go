@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML converts JSON to YAML and keeps the order of fields.
+// YAML converts JSON to YAML. The fields keep their order.
 func YAML(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -27,7 +27,7 @@ func YAML(text []byte) ([]byte, error) {
 	return out.Bytes(), e.Close()
 }
 
-// oldWords are texts that YAML 1.1 readers take for booleans.
+// oldWords are texts that readers of YAML 1.1 take for booleans.
 var oldWords = []string{"y", "n", "yes", "no", "on", "off"}
 
 func yamlNode(d *json.Decoder) (*yaml.Node, error) {
@@ -39,7 +39,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch token := token.(type) {
 	case string:
-		// The encoder quotes texts that YAML 1.2 would not read as texts. YAML 1.1 needs more
+		// The encoder quotes only texts that YAML 1.2 would not read as texts. YAML 1.1 needs more
 		// quotes.
 		n.Tag, n.Value = "!!str", token
 		if slices.Contains(oldWords, strings.ToLower(token)) {

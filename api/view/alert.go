@@ -49,7 +49,7 @@ type RuleTest struct {
 	Channels []RuleTestChannel `json:"channels" doc:"The result for each channel of the rule."`
 }
 
-// RuleTestChannel is the result of a rule test for a channel.
+// RuleTestChannel is the result of a rule test for one of the channels.
 type RuleTestChannel struct {
 	Channel string `json:"channel" doc:"The name of the channel."`
 	ChannelTest
@@ -86,7 +86,7 @@ type AlertSummary struct {
 	Templates int64            `json:"template_failures" doc:"How many messages used the built-in text since then, because a template failed."`
 }
 
-// Delivery is a message as clients see it.
+// Delivery is a message of an alert as clients see it.
 type Delivery struct {
 	ID       string          `json:"id" doc:"Its id."`
 	Key      string          `json:"key" doc:"The key by which a receiver can recognise a message that arrives twice."`

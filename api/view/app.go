@@ -4,7 +4,7 @@ import (
 	"go-crontab/job"
 )
 
-// AppLimits holds the limits of an app and its current use, as clients see them.
+// AppLimits holds the limits of an app and how much of them the app uses now.
 type AppLimits struct {
 	App           string   `json:"app" doc:"The app."`
 	Jobs          int64    `json:"jobs,omitempty" doc:"The most jobs that it can have. Absent, here and below: no limit."`
@@ -14,7 +14,7 @@ type AppLimits struct {
 	Use           *AppUse  `json:"use,omitempty" doc:"What the app uses now."`
 }
 
-// AppUse is the current use of an app's limits.
+// AppUse is how much of its limits an app uses now.
 type AppUse struct {
 	Jobs          int64 `json:"jobs" doc:"The number of its jobs."`
 	RunsPerMinute int64 `json:"runs_per_minute" doc:"How many of its runs started in the last minute, to about a second. Only counted while there is a limit."`
@@ -22,7 +22,8 @@ type AppUse struct {
 	Output        int64 `json:"output" doc:"How many bytes of output of its runs are kept, a minute or two ago. Only counted while there is a limit."`
 }
 
-// App is an app as clients see it. An app exists while it has jobs; nobody creates or deletes it.
+// App is an app as clients see it. An app exists as long as it has jobs. Nobody creates or deletes
+// it.
 type App struct {
 	Name string `json:"name" doc:"Its name."`
 }

@@ -7,7 +7,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Apply reports the changes of an apply. With dry_run, it reports the changes that would be made.
+// Apply reports the changes of an apply. With dry_run, it reports the changes that the apply would
+// make.
 type Apply struct {
 	DryRun    bool            `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
 	Changed   int             `json:"changed" doc:"How many objects were created, updated or deleted."`

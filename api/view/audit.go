@@ -7,7 +7,7 @@ import (
 	"go-crontab/job"
 )
 
-// AuditEntry is a line of the audit as clients see it.
+// AuditEntry is an audit line as clients see it.
 type AuditEntry struct {
 	ID     string          `json:"id" doc:"Its id, a number."`
 	At     time.Time       `json:"at" doc:"When the change was made."`

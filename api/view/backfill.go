@@ -30,7 +30,7 @@ type Backfill struct {
 	Updated  time.Time            `json:"updated" doc:"When it last progressed."`
 }
 
-// BackfillHealth is the state of a backfill and the outcomes of its runs in one word.
+// BackfillHealth sums up in one word the state of a backfill and the outcomes of its runs.
 type BackfillHealth string
 
 // The healths of backfills.

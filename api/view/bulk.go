@@ -5,8 +5,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Bulk reports the changes to the selected jobs. With dry_run, it reports the changes that would be
-// made.
+// Bulk reports the changes to the selected jobs. With dry_run, it reports the changes that the
+// request would make.
 type Bulk struct {
 	DryRun    bool       `json:"dry_run" doc:"Whether this was a dry run: nothing was changed, and the answer shows what would be."`
 	Changed   int        `json:"changed" doc:"How many jobs were changed; for 'run', how many jobs run."`

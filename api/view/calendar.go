@@ -7,7 +7,7 @@ import (
 )
 
 // Import is the result of an import: the new state of the calendar, and the counts from the file.
-// With dry_run, it is the state that the import would make.
+// With dry_run, it is the state that the calendar would have.
 type Import struct {
 	*Calendar
 	Imported Imported `json:"imported" doc:"What the file contained."`

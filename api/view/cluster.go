@@ -6,7 +6,7 @@ import (
 	"go-crontab/job"
 )
 
-// Cluster is the state of the cluster. Its sessions are shown as of their last heartbeats.
+// Cluster is the state of the cluster. Each session is shown as its last heartbeat reported it.
 type Cluster struct {
 	Now           time.Time `json:"now" doc:"The time by MySQL's clock."`
 	Node          string    `json:"node" doc:"The node that answers."`
@@ -19,7 +19,7 @@ type Cluster struct {
 	Folders       []*Folder `json:"folders,omitempty" doc:"The folders of job files that nodes follow. Absent if there are none, and for tokens that are limited to apps."`
 }
 
-// Backup is the last backup of the database that somebody has reported.
+// Backup is the latest backup of the database that was reported.
 type Backup struct {
 	At         time.Time `json:"at" doc:"When it was told."`
 	NextWithin string    `json:"next_within" doc:"The time in which the next one is expected."`

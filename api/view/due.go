@@ -42,7 +42,7 @@ type UpcomingDue struct {
 	MovedFrom *time.Time `json:"moved_from,omitempty" doc:"The closed day from which it moved, by 'on_closed', and the time."`
 }
 
-// FrequentJobs are the jobs with more due times in the range than the request's limit.
+// FrequentJobs are the jobs that each have more due times in the range than the request's limit.
 type FrequentJobs struct {
 	Frequent      []FrequentJob `json:"frequent,omitempty" doc:"With 'most': the jobs that have more due times in the range than that, the most frequent first, at most 200."`
 	FrequentCount int           `json:"frequent_count,omitempty" doc:"With 'most': how many such jobs there are."`

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Explanation says why a job did, or did not, run at an instant, in words and as data.
+// Explanation says, in words and as data, why a job did or did not run at an instant.
 type Explanation struct {
 	At      time.Time  `json:"at" doc:"The instant in question."`
 	DueTime *time.Time `json:"due_time,omitempty" doc:"The exact due time, if only its second was given."`
@@ -43,7 +43,7 @@ type Exclusion struct {
 	MovedTo *time.Time `json:"moved_to,omitempty" doc:"To when it moves instead, by 'on_closed'."`
 }
 
-// Outage is a time in which no node was alive, as far as it is known.
+// Outage is a time in which no node was alive, as far as this is known.
 type Outage struct {
 	From *time.Time `json:"from,omitempty" doc:"The last heartbeat of a node before. Absent if it is unknown."`
 	To   *time.Time `json:"to,omitempty" doc:"The start of the first session since. Absent if there is none yet."`

@@ -25,7 +25,7 @@ const (
 	HealthNever   HealthCode = "never" // it has not run yet
 )
 
-// Health is the health of a job: a word, and the numbers behind it.
+// Health is the health of a job: one word, and the numbers that explain it.
 type Health struct {
 	Code     HealthCode `json:"code" enum:"broken,failing,late,waiting,paused,unstable,running,ok,never" doc:"The worst that is true of the job. A job whose last final run did not succeed is 'failing' until a run succeeds, also while it is running, waiting or paused. A job is 'unstable' if its last final run succeeded, but some of its latest 12 failed, timed out or were lost."`
 	Text     string     `json:"text" doc:"The same for people, such as 'Failing (12×)'. Its wording may change between versions."`

@@ -7,8 +7,8 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Job is a job as the API shows it: its definition with all defaults, and what the cluster
-// knows about it. Fields that are not set are absent.
+// Job is a job as the API shows it: its definition with all defaults, and the job's state in the
+// cluster. Fields that are not set are absent.
 type Job struct {
 	ID string `json:"id" doc:"Its id, a number. Ids are never used again."`
 	job.Spec

@@ -6,8 +6,7 @@ import (
 	"go-crontab/job"
 )
 
-// JobStats has the outcomes of jobs in a window of time. The job with the most failures comes
-// first.
+// JobStats has the outcomes of jobs in a window of time. The job with the most failures is first.
 type JobStats struct {
 	Now       time.Time      `json:"now" doc:"The time by MySQL's clock: the end of the window."`
 	From      time.Time      `json:"from" doc:"The beginning of the window. It contains the runs that were due since then."`
@@ -54,7 +53,7 @@ type JobStat struct {
 	LastFailure *LastFailure `json:"last_failure,omitempty" doc:"The last of its due times in the window that failed, was lost or was missed."`
 }
 
-// LastFailure is the last failure of a job, with the last line of its output.
+// LastFailure is the latest failure of a job, with the last line of its output.
 type LastFailure struct {
 	RunID      string      `json:"run_id" doc:"The id of the run."`
 	Due        time.Time   `json:"due" doc:"Its due time."`
@@ -68,7 +67,7 @@ type LastFailure struct {
 	Recovered  *time.Time  `json:"recovered,omitempty" doc:"The due time of the first run that succeeded after it. Absent if there is none, or if it was due before 'counted_from'."`
 }
 
-// Counts are the numbers that a console shows beside its menu.
+// Counts are the numbers that the console shows next to its menu.
 type Counts struct {
 	Now     time.Time `json:"now" doc:"The time by MySQL's clock."`
 	Failing int       `json:"failing_jobs" doc:"How many jobs are failing, among the apps that you may see."`

@@ -53,7 +53,7 @@ type Ended struct {
 	Ended int `json:"ended" doc:"How many sign-ins were ended."`
 }
 
-// Token is a token as clients see it: without its text, which is not stored.
+// Token is a token as clients see it. It lacks the token's text, which is not stored.
 type Token struct {
 	ID       string     `json:"id" doc:"Its id."`
 	Name     string     `json:"name" doc:"The name of its holder, as in the audit."`
@@ -74,7 +74,7 @@ type NewToken struct {
 	Text string `json:"token" doc:"The token itself, to send as Authorization: Bearer TOKEN. It is shown only this once."`
 }
 
-// Role is a level of permissions. Each role includes the lower ones.
+// Role is a level of permissions. Each role includes all lower roles.
 type Role string
 
 // The roles.
@@ -84,7 +84,7 @@ const (
 	Admin    Role = "admin"
 )
 
-// Grant is a role, everywhere or in some apps.
+// Grant is a role, either everywhere or only in some apps.
 type Grant struct {
 	Role Role     `json:"role" doc:"The role."`
 	Apps []string `json:"apps,omitempty" doc:"The apps to which the role is limited. Absent: the role holds in all apps and for the cluster."`

@@ -10,8 +10,8 @@ type LogLevel struct {
 	Until *time.Time `json:"until,omitempty" doc:"When the level of the node's start applies again. Absent if it applies now, or if the change lasts until the process ends."`
 }
 
-// Node is a node as clients see it, with its sessions and its cordon. It can have two sessions, but
-// only for moments.
+// Node is a node as clients see it, with its sessions and its cordon. It has two sessions only for
+// moments.
 type Node struct {
 	Name      string            `json:"name" doc:"Its name."`
 	State     NodeState         `json:"state" doc:"The state of the node."`
@@ -54,5 +54,5 @@ const (
 	NodeSilent    NodeState = "silent"   // without fresh heartbeats: it starts nothing
 	NodeAbsent    NodeState = "absent"   // without a session
 	NodeGone      NodeState = "gone"     // its session expired in the last 24 hours, and it is not back
-	NodeLeft      NodeState = "left"     // it was stopped in order in the last 24 hours, and is not back
+	NodeLeft      NodeState = "left"     // it was stopped in order in the last 24 hours, and has not come back
 )

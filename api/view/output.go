@@ -4,8 +4,8 @@ import (
 	"go-crontab/job"
 )
 
-// Output is the output of a run as JSON: the output up to now, or the kept output of an ended run.
-// One answer has at most about 512 KiB of output.
+// Output is the output of a run as JSON. For an executing run it is the output so far. For an ended
+// run it is the kept output. One answer has at most about 512 KiB of output.
 type Output struct {
 	ID      string      `json:"id" doc:"The id of the run."`
 	State   string      `json:"state" enum:"running,ended" doc:"Whether the run executes."`

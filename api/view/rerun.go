@@ -7,7 +7,7 @@ import (
 	"go-crontab/job/problem"
 )
 
-// Rerun reports which due times run again. With dry_run, it reports which due times would.
+// Rerun reports which due times are run again. With dry_run, it reports which due times would be.
 type Rerun struct {
 	DryRun  bool        `json:"dry_run" doc:"Whether this was a dry run: nothing was started, and the answer shows what would be."`
 	Started int         `json:"started" doc:"How many due times run again."`

@@ -18,7 +18,7 @@ type Retention struct {
 	Archive  bool         `json:"archive,omitempty" doc:"Records are only removed after a node with an archive command has archived them. Only in the cluster's rule."`
 }
 
-// Retentions lists all rules and the progress of the removal.
+// Retentions lists all retention rules, and how far the removal of old records is.
 type Retentions struct {
 	Items []Retention    `json:"items" doc:"The rules: the cluster's first, then those of apps by name."`
 	Work  *RetentionWork `json:"work,omitempty" doc:"The progress of the removal. Absent for tokens that are limited to apps."`

@@ -48,7 +48,7 @@ type Run struct {
 	Output          *string `json:"output,omitempty" doc:"The output as text. Only in the answer about a single run that has ended. Of a large output it has the first and the last 32 KiB."`
 }
 
-// Upstream is the run whose end triggered another run.
+// Upstream is the run whose end made another run due.
 type Upstream struct {
 	Job       string      `json:"job" doc:"The app and the name of its job, as in billing/extract."`
 	Run       string      `json:"run" doc:"Its id."`

@@ -6,7 +6,7 @@ import (
 	"go-crontab/job"
 )
 
-// Slots shows what became of the due times in a range, job by job.
+// Slots shows, job by job, what became of the due times in a range.
 type Slots struct {
 	From  time.Time   `json:"from" doc:"The beginning of the range, inclusive."`
 	To    time.Time   `json:"to" doc:"The end of the range, exclusive."`
@@ -15,8 +15,8 @@ type Slots struct {
 	Next  string      `json:"next,omitempty" doc:"The value of 'cursor' for the next jobs. Absent on the last page."`
 }
 
-// JobSlots has the due times of one job in the range: each by itself, or only counts if the job is
-// frequent.
+// JobSlots has the due times of one job in the range. They are listed one by one, or only counted
+// if the job is frequent.
 type JobSlots struct {
 	JobID     string       `json:"job_id" doc:"The id of the job."`
 	Job       string       `json:"job" doc:"The name of the job."`
@@ -29,7 +29,8 @@ type JobSlots struct {
 	Uncounted bool         `json:"uncounted,omitempty" doc:"Whether the due times are too expensive to compute, or too many, or the job had more than 50 definitions in the range. Use a shorter range."`
 }
 
-// SlotState says what became of a due time: the outcome of its run, or one of the states below.
+// SlotState says what became of a due time. It is the outcome of the due time's run, or one of the
+// states below.
 type SlotState string
 
 // The states besides the outcomes.
@@ -37,8 +38,8 @@ const (
 	SlotAhead   SlotState = "ahead"   // it has not come yet
 	SlotRunning SlotState = "running" // it executes
 	SlotWaiting SlotState = "waiting" // it has passed, and its run has not begun
-	SlotPaused  SlotState = "paused"  // it has passed, and its run does not begin because the job is paused
-	SlotHole    SlotState = "hole"    // it has passed, and there is no record of it
+	SlotPaused  SlotState = "paused"  // it has passed, and the pause of the job stops its run
+	SlotHole    SlotState = "hole"    // it has passed, and nothing is recorded of it
 )
 
 // Slot is a due time and what became of it.
@@ -52,7 +53,7 @@ type Slot struct {
 	Again   job.Outcome `json:"again,omitempty" doc:"The outcome of the latest run that was requested for the same due time, if one has ended."`
 }
 
-// SlotBucket counts the due times in a part of the range.
+// SlotBucket counts the due times in one part of the range.
 type SlotBucket struct {
 	From   time.Time           `json:"from" doc:"When the part begins."`
 	To     time.Time           `json:"to" doc:"When it ends, exclusive."`

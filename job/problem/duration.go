@@ -22,7 +22,7 @@ func Duration(d time.Duration) string {
 	return days + WithoutZeros(d)
 }
 
-// WithoutZeros formats a duration like its String, without zeros at the end.
+// WithoutZeros formats a duration like its String method, without zeros at the end.
 func WithoutZeros(d time.Duration) string {
 	s := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -1,9 +1,9 @@
 // Package problem holds the sentences about problems of fields, warnings about definitions, and
 // messages about imported crontabs. Each sentence is declared here once, under a code that never
-// changes. Programs and translations use the code and the values; people read the message.
+// changes. Programs and translations use the code and the values. People read the message.
 //
-// A sentence describes the problem. If one place needs more, such as how to correct it, the caller
-// adds advice (see [Sentence.Advise]), which changes the message but not the code.
+// A sentence describes the problem. If a caller needs to say more, such as how to correct the
+// problem, it adds advice (see [Sentence.Advise]). Advice changes the message but not the code.
 package problem
 
 import (
@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sentence describes a possible problem in English, with verbs of package fmt for its values.
+// Sentence describes a possible problem in English. It has verbs of package fmt for its values.
 type Sentence struct{ code, format, advice string }
 
 // Text is a sentence with its values.
@@ -71,7 +71,7 @@ func (s Sentence) String() string {
 	})
 }
 
-// Advise returns the sentence followed by a semicolon and the advice.
+// Advise returns the sentence followed by a semicolon and by the advice.
 func (s Sentence) Advise(format string, args ...any) Sentence {
 	s.advice += "; " + fmt.Sprintf(format, args...)
 	return s
@@ -97,7 +97,7 @@ func (s Sentence) Of(values ...any) Text {
 	return t
 }
 
-// valueOf formats a value by its verb, but without quotes.
+// valueOf formats a value like its verb, but without quotes.
 func valueOf(verb string, value any) string {
 	if s, is := value.(shown); is {
 		value = s.value
@@ -118,7 +118,7 @@ func valueOf(verb string, value any) string {
 	return strings.ToValidUTF8(fmt.Sprintf(verb, value), "\uFFFD")
 }
 
-// shown is a value with a different text in the message.
+// shown is a value that the message shows as another text.
 type shown struct {
 	value any
 	text  string
@@ -129,7 +129,7 @@ func (s shown) String() string { return s.text }
 // Quoted makes a value appear in quotes in the message.
 func Quoted(value string) any { return shown{value, strconv.Quote(value)} }
 
-// Shown makes a value appear as another text in the message, such as 0 as "0 (none)".
+// Shown makes a value appear in the message as another text, such as 0 as "0 (none)".
 func Shown(value any, text string) any { return shown{value, text} }
 
 // Cut cuts the message and each value to most bytes, without splitting a character.
@@ -155,15 +155,15 @@ func Cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Error is a sentence as an error. An error that wraps it keeps the code and the values, and has
-// its own message.
+// Error is a sentence as an error. An error that wraps it has the same code and values, but its own
+// message.
 type Error struct {
 	Text
 
 	cause error
 }
 
-// Errorf makes an error of a sentence. It wraps the last value if that is an error.
+// Errorf makes an error from a sentence. If the last value is an error, the new error wraps it.
 func Errorf(s Sentence, values ...any) error {
 	e := &Error{Text: s.Of(values...)}
 	if len(values) > 0 {
@@ -181,8 +181,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // Said returns the sentence.
 func (e *Error) Said() Text { return e.Text }
 
-// Of converts an error to a sentence. If the error is or wraps a sentence, the result is that
-// sentence with the error's own message, and otherwise [Other].
+// Of converts an error to a sentence. If the error is a sentence or wraps one, the result is that
+// sentence with the error's own message. Otherwise the result is [Other].
 func Of(err error) Text {
 	var said interface {
 		error

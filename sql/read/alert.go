@@ -21,15 +21,15 @@ func scanLate(rows *sql.Rows) (l LateRun, err error) {
 	return l, err
 }
 
-// Holders lists the possible owners of runs that have not begun, in order: no owner, then the
+// Holders lists the possible owners of runs that have not begun. First comes no owner, then the
 // sessions.
 func (db Watch) Holders(ctx context.Context) ([]trip.Owner, error) {
 	owners, err := trip.Owners(db.Reader(ctx))
 	return append([]trip.Owner{trip.NoOwner}, owners...), err
 }
 
-// UnendedRuns lists the executing runs of one owner that were due before an instant, after a place.
-// There are never more than the cluster has slots.
+// UnendedRuns lists the executing runs of one owner that were due before an instant. It begins
+// after a position. The cluster's slots limit how many executing runs there are.
 func (db Watch) UnendedRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	const query = `
 		SELECT ` + lateColumns + `, COALESCE((SELECT node FROM life WHERE life.id = run.owner), '')
@@ -49,11 +49,12 @@ func (db Watch) UnendedRuns(ctx context.Context, after LatePlace, before job.Mic
 		limit)
 }
 
-// liveMost bounds the runs that LiveRunsOf looks at.
+// liveMost bounds how many runs LiveRunsOf reads.
 const liveMost = 20_000
 
-// LiveRunsOf lists the runs of jobs that were due before an instant and have not ended, except for
-// backfills. It looks at no more than liveMost runs; all reports whether that covered everything.
+// LiveRunsOf lists the runs of jobs that were due before an instant and have not ended. It leaves
+// out runs of backfills. It reads no more than liveMost runs. all reports whether these were all
+// runs.
 func (db Watch) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros) (runs []LateRun, all bool, err error) {
 	if len(jobs) == 0 {
 		return nil, true, nil
@@ -71,7 +72,7 @@ func (db Watch) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros)
 
 	left := liveMost
 	for _, owner := range append(owners, trip.WaitingOwner) {
-		// due_now of a waiting run is its place in a queue, not a time.
+		// For a waiting run, due_now is a place in a queue, not a time.
 		query := `
 			SELECT ` + lateColumns + `
 			FROM run FORCE INDEX (live)
@@ -102,11 +103,11 @@ func (db Watch) LiveRunsOf(ctx context.Context, jobs []int64, before job.Micros)
 	return runs, true, nil
 }
 
-// cursorsMost bounds the cursors that FirstCursor looks at.
+// cursorsMost bounds how many cursors FirstCursor reads.
 const cursorsMost = 10_000
 
-// FirstCursor returns the earliest due time without a run, except in the apps leftOut. It looks
-// only at the cursorsMost earliest cursors, and returns zero if it finds none among them.
+// FirstCursor returns the earliest due time without a run. It leaves out the apps in leftOut. It
+// reads only the cursorsMost earliest cursors. If it finds none among them, it returns zero.
 func (db Watch) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, error) {
 	others := ""
 	if len(leftOut) > 0 {
@@ -130,11 +131,11 @@ func (db Watch) FirstCursor(ctx context.Context, leftOut []int32) (job.Micros, e
 	return job.Micros(found[0]), nil
 }
 
-// RunLook remembers how far the runs of a job were searched for a run that has begun. The search
-// goes in order of due times.
+// RunLook remembers how much of a job's runs was searched for a run that has begun. The search goes
+// through the runs in order of due times.
 type RunLook struct {
-	// Began is the last due time whose run is known to have begun. The owner of the RunLook also
-	// records later ends here.
+	// Began is the last due time whose run is known to have begun. The owner of the RunLook sets
+	// it, too, when it learns of later ends.
 	Began   job.Micros
 	jobID   int64
 	from    job.Micros // no run from here to the position below has begun, except runs up to Began
@@ -147,21 +148,21 @@ type RunLook struct {
 const (
 	lookRows    = 1000 // runs in one part
 	lookParts   = 20   // parts in one call of NotRun
-	looksAtOnce = 50   // jobs in one statement: the server opens the table for each
+	looksAtOnce = 50   // jobs in one statement: for each of them the server opens the table
 )
 
-// begin resets the search to the runs due at since or later.
+// begin restarts the search at the runs due at since or later.
 func (l *RunLook) begin(since job.Micros) {
 	l.from, l.due, l.request, l.attempt = since, since-1, 1<<62, 1<<62
 }
 
-// NotRun returns in found the jobs of which no run that was due at since or later has begun. It
-// leaves out jobs whose runs retention may have removed, finished jobs, jobs without a due time
-// before since, jobs that begin later, and jobs resumed since.
+// NotRun returns in found the jobs none of whose runs has begun, among the runs that were due at
+// since or later. It leaves out jobs whose runs retention may have removed, finished jobs, jobs
+// without a due time before since, jobs that begin later, and jobs resumed since.
 //
 // A job may have very many runs that never began. So NotRun reads them in parts: each call reads a
 // few parts, and looks keeps the position in each job. For the jobs in open the answer is not known
-// yet: call NotRun again with them.
+// yet. Call NotRun again with these jobs.
 func (db Watch) NotRun(
 	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
 ) (found, open []int64, err error) {
@@ -197,7 +198,7 @@ func (db Watch) NotRun(
 		case l.Began >= since:
 		case !l.end:
 			open = append(open, b.id)
-		// If the condition is false, retention may have removed all its runs.
+		// In any other case, retention may have removed all runs of the job.
 		case l.due >= since || b.lastDue < since:
 			found = append(found, b.id)
 		}
@@ -206,8 +207,8 @@ func (db Watch) NotRun(
 	return found, open, nil
 }
 
-// notYetBegun picks the jobs whose first run since an instant has not begun. Usually that run has
-// begun, and nothing more needs to be read.
+// notYetBegun picks the jobs whose first run since an instant has not begun. For most jobs that run
+// has begun, and nothing more needs to be read.
 func (db *DB) notYetBegun(
 	ctx context.Context, looks map[int64]*RunLook, ids []int64, since job.Micros,
 ) (rest []int64, err error) {
@@ -235,8 +236,8 @@ func (db *DB) notYetBegun(
 	return rest, nil
 }
 
-// lookThrough reads a few parts of the runs of jobs, until each has a run that has begun or has no
-// more runs.
+// lookThrough reads a few parts of the runs of jobs. It stops for a job when it finds a run that
+// has begun, or when the job has no more runs.
 func (db *DB) lookThrough(ctx context.Context, looks []*RunLook, since job.Micros) error {
 	for range lookParts {
 		var on []*RunLook
@@ -321,7 +322,7 @@ func (db *DB) lookOnSome(ctx context.Context, looks []*RunLook, most int) error 
 	return nil
 }
 
-// begun is a job, with the facts that say since when it has due times: see NotRun.
+// begun is a job, with the facts from which NotRun computes since when the job has due times.
 type begun struct {
 	id      int64
 	app     string
@@ -331,7 +332,7 @@ type begun struct {
 	}
 }
 
-// shouldRun picks the jobs that should have begun a run since an instant and are not executing.
+// shouldRun picks the jobs that should have begun a run since an instant and have no executing run.
 func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]begun, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -375,7 +376,7 @@ func (db *DB) shouldRun(ctx context.Context, ids []int64, since job.Micros) ([]b
 	return db.begunBefore(ctx, out, since)
 }
 
-// executingOf returns the jobs that have an executing run: all such jobs, not only the given ones.
+// executingOf returns all jobs that have an executing run, not only the given jobs.
 func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, error) {
 	r := db.Reader(ctx)
 	out := map[int64]bool{}
@@ -397,8 +398,8 @@ func (db *DB) executingOf(ctx context.Context, jobs []int64) (map[int64]bool, er
 	return out, err
 }
 
-// begunBefore picks the jobs that had due times before since, unless their app or the cluster was
-// resumed after since.
+// begunBefore picks the jobs that had due times before since. It leaves out a job if its app or the
+// cluster was resumed after since.
 func (db *DB) begunBefore(ctx context.Context, jobs []begun, since job.Micros) ([]begun, error) {
 	if len(jobs) == 0 {
 		return nil, nil

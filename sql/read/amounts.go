@@ -8,13 +8,13 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Amounts are the numbers of live runs by state, each counted up to a bound.
+// Amounts are the numbers of live runs by state. Each is counted up to a bound.
 type Amounts struct {
 	Executing, Prepared, Waiting int64
 	Backlog                      int64 // due, and neither started nor waiting
 }
 
-// Amounts counts the runs that have not ended, in each state up to most.
+// Amounts counts the runs that have not ended. In each state it counts up to most runs.
 func (db *DB) Amounts(ctx context.Context, at job.Micros, most int) (Amounts, error) {
 	r := db.Reader(ctx)
 	owners, err := trip.Owners(r)
@@ -76,7 +76,7 @@ func (db *DB) ActiveJobs(ctx context.Context) (int64, error) {
 	return found[0], nil
 }
 
-// Attempt is an executing run. DueNow is the time at which it was to begin.
+// Attempt is an executing run. DueNow is the time at which the attempt was to begin.
 type Attempt struct {
 	Run     int64
 	JobID   int64
@@ -126,7 +126,7 @@ type LatePlace struct {
 	ID     int64
 }
 
-// LateRun is a run that has not begun, or not ended.
+// LateRun is a run that is late: it has not begun, or has not ended.
 type LateRun struct {
 	LatePlace
 	JobID   int64
@@ -137,9 +137,9 @@ type LateRun struct {
 	Node    string // where it executes; only UnendedRuns reads it
 }
 
-// LateRuns lists the runs of one owner (after.Owner) that have not begun and were due before an
-// instant, after a position. For WaitingOwner it reads all waiting runs, because their due_now is a
-// place in a line and not a time.
+// LateRuns lists the runs of one owner (after.Owner) that were due before an instant and have not
+// begun. It begins after a position. For WaitingOwner it reads all waiting runs, because their
+// due_now is a place in a line and not a time.
 func (db *DB) LateRuns(ctx context.Context, after LatePlace, before job.Micros, limit int) ([]LateRun, error) {
 	query := `
 		SELECT owner, due_now, hash, id, job_id, due, kind, attempt, state

@@ -7,8 +7,8 @@ import (
 	"go-crontab/sql"
 )
 
-// appsOf returns the ids of the apps that a filter allows, nil for all apps. none is true if the
-// filter matches no app.
+// appsOf returns the ids of the apps that a filter allows. nil means all apps. none reports whether
+// the filter matches no app.
 func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, err error) {
 	switch {
 	case app == "" && apps == nil:
@@ -39,8 +39,8 @@ func appsOf(r sql.Reader, app string, apps []string) (ids []int32, none bool, er
 	return ids, len(ids) == 0, nil
 }
 
-// inApps returns the SQL condition that a run belongs to one of some apps. It is empty for nil, which
-// means all apps. none is true if none of them exists.
+// inApps returns the SQL condition that a run belongs to one of some apps. If apps is nil, which
+// means all apps, the condition is empty. none reports whether none of the apps exists.
 func inApps(r sql.Reader, apps []string) (condition string, none bool, err error) {
 	ids, none, err := appsOf(r, "", apps)
 	if err == nil && ids != nil {
@@ -85,7 +85,7 @@ func (db *DB) Apps(ctx context.Context) ([]string, error) {
 	return sql.Select(db.Reader(ctx), "list apps", scanText, query)
 }
 
-// AppsOfJobs returns the apps of jobs, without deleted jobs.
+// AppsOfJobs returns the app of each job. Deleted jobs are left out.
 func (db *DB) AppsOfJobs(ctx context.Context, ids []int64) (map[int64]string, error) {
 	out := make(map[int64]string, len(ids))
 	for part := range slices.Chunk(ids, idsAtOnce) {

@@ -21,8 +21,9 @@ func scanBackfill(rows *sql.Rows) (b trip.BackfillRow, err error) {
 	return b, err
 }
 
-// Backfills lists backfills, latest first. jobID selects one job, apps selects the given apps, and
-// before selects lower ids; zero and nil select all. There are few backfills.
+// Backfills lists backfills, latest first. jobID selects one job, apps selects some apps, and
+// before selects lower ids. Zero and nil select all. There are only few backfills, so they are read
+// at once.
 func (db *DB) Backfills(
 	ctx context.Context, jobID, before int64, apps []string, limit int,
 ) ([]trip.BackfillRow, error) {
@@ -81,8 +82,9 @@ func (db *DB) AppOfBackfill(ctx context.Context, id int64) (string, error) {
 	return name(db.Reader(ctx), "read app of a backfill", query, id)
 }
 
-// BackfillOutcomes counts the finished due times of a backfill, by outcome, and among the skipped ones those that had
-// nothing to do. It reads only unsuccessful runs and infers the number of succeeded ones, which may be a million.
+// BackfillOutcomes counts the finished due times of a backfill by outcome. Among the skipped due
+// times it counts those that had nothing to do. It reads only unsuccessful runs, and computes the
+// number of succeeded runs from the rest, which may be a million.
 func (db *DB) BackfillOutcomes(
 	ctx context.Context, b *trip.BackfillRow,
 ) (out map[job.Outcome]int64, nothing int64, err error) {
@@ -126,7 +128,7 @@ func (db *DB) BackfillOutcomes(
 	return out, nothing, err
 }
 
-// BackfillRuns returns the last attempts of some due times of a backfill.
+// BackfillRuns returns the last attempt of each of some due times of a backfill.
 func (db *DB) BackfillRuns(ctx context.Context, b *trip.BackfillRow, dues []job.Micros) (map[job.Micros]Run, error) {
 	out := make(map[job.Micros]Run, len(dues))
 	for part := range slices.Chunk(dues, idsAtOnce) {
@@ -142,8 +144,8 @@ func (db *DB) BackfillRuns(ctx context.Context, b *trip.BackfillRow, dues []job.
 	return out, nil
 }
 
-// BackfillRunsIn lists the final runs of a backfill that did not succeed, without those that had nothing to do, or its runs that have not
-// ended, by due time.
+// BackfillRunsIn lists runs of a backfill by due time: the failed runs or the runs that have not
+// ended. Failed runs are final runs without success, except runs that had nothing to do.
 func (db *DB) BackfillRunsIn(ctx context.Context, b *trip.BackfillRow, failed bool, after job.Micros,
 	limit int) ([]Run, error) {
 	if !failed {

@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// LearnCalendars loads the calendars that the jobs use, and sets them in the jobs. It reads nothing
-// if no job uses one.
+// LearnCalendars reads the calendars that the jobs use, and sets them in the jobs. If no job uses a
+// calendar, it reads nothing.
 func (db *DB) LearnCalendars(ctx context.Context, jobs ...*Job) error {
 	var names []string
 	for _, j := range jobs {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Chore is the state of a task that one node at a time does for all.
+// Chore is the state of a task that one node does for all nodes.
 type Chore struct {
 	Session  uuid.UUID // the session that has the chore; uuid.Nil: none
 	Until    job.Micros
@@ -20,7 +20,7 @@ type Chore struct {
 	ErrorAt  job.Micros
 }
 
-// Retaining returns the state of the removal of old records.
+// Retaining returns the state of the chore that removes old records.
 func Retaining(r sql.Reader) (c Chore, err error) {
 	err = sql.Each(r, "read chore", func(rows *sql.Rows) error {
 		var session []byte

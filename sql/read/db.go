@@ -5,14 +5,14 @@ import "go-crontab/sql"
 // DB answers people and metrics.
 type DB struct{ *sql.DB }
 
-// SQL returns the connections, for statements that stand beside their user.
+// SQL returns the connections, for statements that are defined next to their users.
 func (db *DB) SQL() *sql.DB { return db.DB }
 
-// Watch answers alerts and the stream of events, which follow runs, jobs and backfills.
+// Watch has the reads of alerts and of the stream of events. Both follow runs, jobs and backfills.
 type Watch struct{ *DB }
 
 // Checks answers the doctor.
 type Checks struct{ *DB }
 
-// Retention tells the removal of old records what it may remove.
+// Retention has the reads that say which old records may be removed.
 type Retention struct{ *DB }

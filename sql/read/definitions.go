@@ -11,15 +11,15 @@ import (
 	"go-crontab/sql"
 )
 
-// The functions in this file read definitions of all jobs, for the doctor. They bound the
-// definitions per statement and in total.
+// The functions in this file read definitions of all jobs, for the doctor. Each statement reads a
+// bounded number of definitions, and so do all statements together.
 
 // definitionsAtOnce is the number of definitions that one statement reads.
 const definitionsAtOnce = 2000
 
 // definitions calls read with ranges of job ids, including both ends, until read has enough. A
-// range covers at most atOnce jobs, and all ranges together at most `most` jobs. all is false if
-// that bound has left out jobs.
+// range covers at most atOnce jobs. All ranges together cover at most `most` jobs. all reports
+// whether no job was left out.
 func (db *DB) definitions(
 	ctx context.Context, most, atOnce int, read func(from, to int64) (enough bool, err error),
 ) (all bool, err error) {
@@ -68,8 +68,7 @@ type PlacedJob struct {
 }
 
 // PlacedJobs calls read with each job that has a selector or handler and future due times, until
-// read has enough. It looks at the first `most` definitions; all is false if that bound has left
-// out jobs.
+// read has enough. It reads the first `most` definitions. all reports whether no job was left out.
 func (db Checks) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) (enough bool)) (all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name,
@@ -95,8 +94,8 @@ func (db Checks) PlacedJobs(ctx context.Context, most int, read func(PlacedJob) 
 	})
 }
 
-// ZonesInUse lists the time zones of living jobs, with one job for each. It looks at the first
-// `most` definitions; all reports whether there are no more.
+// ZonesInUse lists the time zones of living jobs, with one job for each zone. It reads the first
+// `most` definitions. all reports whether there are no more.
 func (db Checks) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT MIN(id), MIN(app), MIN(name), COUNT(*), zone
@@ -127,8 +126,8 @@ func (db Checks) ZonesInUse(ctx context.Context, most int) (list []NamedJob, all
 	return list, all, err
 }
 
-// LimitedJobs lists jobs whose commands have a limit that needs a cgroup. It looks at the first
-// most definitions; all reports whether there are no more, or limit jobs were found.
+// LimitedJobs lists jobs whose commands have a limit that needs a cgroup. It reads the first most
+// definitions. all reports whether there are no more definitions, or whether limit jobs were found.
 func (db Checks) LimitedJobs(ctx context.Context, most, limit int) (list []NamedJob, all bool, err error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, ''` + definedJobs + `
@@ -156,16 +155,16 @@ type JobSpell struct {
 const (
 	// spellLeast is the length of the shortest spell that counts.
 	spellLeast = 5
-	// spellJobs is the number of jobs whose last outcome one statement reads, and spellsAtOnce the
+	// spellJobs is the number of jobs whose last outcome one statement reads. spellsAtOnce is the
 	// number of jobs whose latest outcomes one statement reads.
 	spellJobs    = 500
 	spellsAtOnce = 20
 )
 
 // Spells calls read with each job that has a spell: its last spellLeast or more due times all
-// failed, or none of them began. It stops when read has enough. It looks at the first `most`
-// definitions; all is false if that bound has left out jobs. It reads the runs of each job
-// separately: among the runs of all jobs, the runs of a nightly job would be far apart.
+// failed, or none of them began. It stops when read has enough. It reads the first `most`
+// definitions. all reports whether no job was left out. The runs of each job are read separately.
+// In an index of all runs, the runs of a nightly job would be far apart.
 func (db Checks) Spells(
 	ctx context.Context, most int, read func(JobSpell) (enough bool, err error),
 ) (all bool, err error) {
@@ -235,9 +234,9 @@ func (db *DB) spells(ctx context.Context, jobs []NamedJob) (out []JobSpell, err 
 	return out, nil
 }
 
-// AnyBegun reports whether a run of the job is executing, or one of its latest runs began in the
-// week before its last due time. While a long run executes, only due times that are skipped because
-// of it may have ended.
+// AnyBegun reports whether the job has an executing run, or whether one of its latest runs began in
+// the week before its last due time. While a long run executes, the latest ends may all be skipped
+// due times.
 func (db Checks) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	executing, err := db.executingOf(ctx, []int64{jobID})
 	if err != nil || executing[jobID] {
@@ -261,12 +260,12 @@ func (db Checks) AnyBegun(ctx context.Context, jobID int64) (bool, error) {
 	return err == nil && found[0] > 0, err
 }
 
-// stalledMost bounds the waiting runs that StalledWaits looks at.
+// stalledMost bounds how many waiting runs StalledWaits reads.
 const stalledMost = 10_000
 
 // StalledWaits lists waiting runs whose job has no current run any more: job.running ended before
-// an instant. There should be none, because the transaction that ends a run also wakes the next
-// one.
+// an instant. There should be no such runs, because the transaction that ends a run also wakes the
+// next run.
 func (db Checks) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	const query = `
 		SELECT w.id, w.due, t.ended, w.job_id, a.name, j.name, ''
@@ -284,15 +283,15 @@ func (db Checks) StalledWaits(ctx context.Context, before job.Micros) ([]StuckRu
 	return sql.Select(db.Reader(ctx), "list stalled waits", scanStuck, query, stalledMost, int64(before), stuckMost)
 }
 
-// Forgotten describes the loss of a restored database.
+// Forgotten describes what a database lost when a backup was restored: everything since Since.
 type Forgotten struct {
 	Since   job.Micros // the last sign of life in the database; zero: none
 	Jobs    int64      // jobs with due times since then
-	Once    []NamedJob // some jobs among them with a single due time
+	Once    []NamedJob // some of these jobs that have a single due time
 	Running int64      // runs that were executing at the backup
 }
 
-// Forgotten estimates the loss of a restored database.
+// Forgotten estimates what a database lost when a backup was restored.
 func (db *DB) Forgotten(ctx context.Context) (f Forgotten, err error) {
 	m, err := db.ReadWatermark(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// NamedJob is a job with a finding of the doctor.
+// NamedJob is a job about which the doctor has a finding.
 type NamedJob struct {
 	ID        int64
 	App, Name string
@@ -25,7 +25,7 @@ func (db *DB) namedJobs(ctx context.Context, what, query string, args ...any) ([
 	return sql.Select(db.Reader(ctx), what, scan, query, args...)
 }
 
-// BrokenJobs lists jobs whose due times cannot be computed, and the reasons.
+// BrokenJobs lists jobs whose due times cannot be computed, and why.
 func (db Checks) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, 0, j.error
@@ -36,7 +36,8 @@ func (db Checks) BrokenJobs(ctx context.Context, limit int) ([]NamedJob, error) 
 	return db.namedJobs(ctx, "list broken jobs", query, limit)
 }
 
-// JobsPausedBefore lists jobs that were paused before an instant, without an automatic end.
+// JobsPausedBefore lists jobs that were paused before an instant and whose pause does not end by
+// itself.
 func (db Checks) JobsPausedBefore(ctx context.Context, at job.Micros, limit int) ([]NamedJob, error) {
 	const query = `
 		SELECT j.id, a.name, j.name, p.since, p.reason
@@ -68,8 +69,8 @@ type Herd struct {
 	Some []NamedJob
 }
 
-// Herds lists the seconds before an instant in which at least `least` jobs are due next, those with
-// the most jobs first.
+// Herds lists the seconds before an instant in which at least `least` jobs are due next. Seconds
+// with the most jobs come first.
 func (db Checks) Herds(ctx context.Context, before job.Micros, least, limit int) ([]Herd, error) {
 	const query = `
 		SELECT second * 1000000, jobs
@@ -105,9 +106,9 @@ func (db Checks) Herds(ctx context.Context, before job.Micros, least, limit int)
 	return out, err
 }
 
-// StuckRun is a run that is not where it should be.
+// StuckRun is a run that does not move on as it should.
 type StuckRun struct {
-	NamedJob // N: stuck since; Text: its node, empty if it has none
+	NamedJob // N: since when it is stuck; Text: its node, or empty
 	Run      int64
 	Due      job.Micros
 }
@@ -135,7 +136,7 @@ func (db *DB) stuck(ctx context.Context, what, where, order string, args ...any)
 	return sql.Select(db.Reader(ctx), what, scanStuck, query, append(args, stuckMost)...)
 }
 
-// ownedBefore returns the condition that a run belongs to a session and was to begin before an
+// ownedBefore returns the condition that a run belongs to a session and should have begun before an
 // instant.
 func (db *DB) ownedBefore(ctx context.Context) (string, error) {
 	owners, err := trip.Owners(db.Reader(ctx))
@@ -145,7 +146,7 @@ func (db *DB) ownedBefore(ctx context.Context) (string, error) {
 	return "r.owner IN " + list(owners) + " AND r.due_now < ?", nil
 }
 
-// OrphanRuns lists runs of dead sessions that were to begin before an instant.
+// OrphanRuns lists runs of dead sessions that should have begun before an instant.
 func (db Checks) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun, error) {
 	owned, err := db.ownedBefore(ctx)
 	if err != nil {
@@ -155,8 +156,8 @@ func (db Checks) OrphanRuns(ctx context.Context, before job.Micros) ([]StuckRun,
 		"r.due_now", int64(before), int64(before))
 }
 
-// UnbegunRuns lists runs that were to begin before an instant: idle runs that no node has claimed,
-// and prepared runs that their node does not start.
+// UnbegunRuns lists runs that should have begun before an instant: idle runs that no node has
+// claimed, and prepared runs that their node does not start.
 func (db Checks) UnbegunRuns(ctx context.Context, before job.Micros) (idle, prepared []StuckRun, err error) {
 	idle, err = db.stuck(ctx, "list late runs", "r.owner = 0 AND r.due_now < ?", "r.due_now", int64(before))
 	if err != nil {
@@ -183,15 +184,15 @@ func (db Checks) LongRuns(ctx context.Context, before job.Micros) ([]StuckRun, e
 		"r.started", int64(before), int64(before))
 }
 
-// Spell is the series of a job's latest due times that ended alike.
+// Spell is a series of the latest due times of a job that all ended the same way.
 type Spell struct {
 	N int // number of due times
-	// Unbegun: the due times were skipped or missed, but no pause caused that. False: their runs
-	// began and failed.
+	// Unbegun: the due times were skipped or missed, and no pause caused this. If it is false,
+	// their runs began and failed.
 	Unbegun bool
 }
 
-// latestMost bounds the latest runs of a job that one query reads.
+// latestMost bounds how many latest runs of a job one query reads.
 const latestMost = 50
 
 // pauseReasons are the codes of due times that a pause stopped.
@@ -219,8 +220,8 @@ func scanEnd(rows *sql.Rows) (e end, err error) {
 	return e, err
 }
 
-// spellOf counts the due times that ended alike, beginning with the last. It leaves out runs that had
-// nothing to do.
+// spellOf counts the due times that ended the same way, beginning with the last. It leaves out runs
+// that had nothing to do.
 func spellOf(ends []end) (s Spell) {
 	ends = slices.DeleteFunc(ends, func(e end) bool { return e.nothing })
 	for i, e := range ends {

@@ -8,9 +8,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Ending holds the runs that a transaction ended. Ids grow with time, but a slow transaction may
-// commit after a transaction with a higher id. So a subscriber re-reads the gaps for as long as a
-// transaction may take.
+// Ending holds the runs that one transaction ended. Ids grow with time, but a slow transaction may
+// commit after a transaction with a higher id. So a subscriber reads missing ids again, for as long
+// as a transaction may take.
 type Ending struct {
 	ID   int64
 	At   job.Micros
@@ -22,7 +22,7 @@ func scanEnding(rows *sql.Rows) (e Ending, err error) {
 	if err := rows.Scan(&e.ID, &e.At, &b); err != nil {
 		return e, err
 	}
-	// Of a damaged row, return the readable part: it must not stop subscribers.
+	// A damaged row must not stop subscribers, so return its readable part.
 	e.Runs, _ = trip.DecodeNotes(b)
 	return e, nil
 }
@@ -30,8 +30,8 @@ func scanEnding(rows *sql.Rows) (e Ending, err error) {
 // endingsAtOnce is the number of rows that one statement reads.
 const endingsAtOnce = 50
 
-// EndedAfter lists the endings with higher ids, until they hold at least `runs` runs or there are
-// no more. It does not split an ending.
+// EndedAfter lists the endings with higher ids. It stops when they hold at least `runs` runs, or
+// when there are no more. It does not split an ending.
 func (db Watch) EndedAfter(ctx context.Context, after int64, runs int) ([]Ending, error) {
 	const query = `
 		SELECT id, at, runs
@@ -82,7 +82,8 @@ func (db Watch) EndedIn(ctx context.Context, spans []sql.Span) ([]Ending, error)
 	return out, nil
 }
 
-// LastIDs returns the highest visible ids of endings and of the audit, or zero.
+// LastIDs returns the highest visible ids of endings and of audit lines. Without any it returns
+// zero.
 func (db Watch) LastIDs(ctx context.Context) (ending, line int64, err error) {
 	const query = `
 		SELECT COALESCE((SELECT MAX(id) FROM ending), 0), COALESCE((SELECT MAX(id) FROM audit), 0)`
@@ -98,7 +99,7 @@ func (db Watch) LastIDs(ctx context.Context) (ending, line int64, err error) {
 	return found[0][0], found[0][1], nil
 }
 
-// RunsOf reads the runs of endings, in order, without runs that retention has removed.
+// RunsOf reads the runs of endings, in order. Runs that retention has removed are left out.
 func (db Watch) RunsOf(ctx context.Context, endings []Ending) ([]Run, error) {
 	var ids []int64
 	for i := range endings {

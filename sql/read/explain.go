@@ -9,7 +9,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// askedMost bounds the manual and backfill runs that are returned for a range.
+// askedMost bounds how many manual and backfill runs are returned for a range.
 const askedMost = 2 * job.MaxAttempts
 
 // runsWhere reads runs of a job through the index of its due times.
@@ -25,11 +25,11 @@ func (db *DB) runsWhere(ctx context.Context, what, where string, args ...any) ([
 	return out, err
 }
 
-// RunsAt returns the ended runs of a due time of a job's schedule, with attempts in order. The
-// result may be one run that counts this due time together with others.
+// RunsAt returns the ended runs of a due time of a job's schedule. Attempts are in order. The
+// result may be a single run that counts several due times, including this one.
 func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, error) {
-	// The ranges of due times that runs count do not overlap within a schedule, so only the runs of
-	// the latest due time up to this one can match.
+	// Some runs count a range of due times. Within a schedule these ranges do not overlap. So only
+	// the runs of the latest due time up to this one can match.
 	const where = `r.job_id = ? AND r.request = 0 AND r.due <= ? AND r.state = 'ended'
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
 		LIMIT ?`
@@ -42,8 +42,8 @@ func (db *DB) RunsAt(ctx context.Context, jobID int64, due job.Micros) ([]Run, e
 	return slices.DeleteFunc(near, func(r Run) bool { return r.Until < due || r.Due != near[len(near)-1].Due }), nil
 }
 
-// LiveAt returns the run of a scheduled due time of a job if it has not ended, or else
-// sql.ErrNotFound.
+// LiveAt returns the run of a scheduled due time of a job if the run has not ended. Otherwise it
+// returns sql.ErrNotFound.
 func (db *DB) LiveAt(ctx context.Context, jobID int64, due job.Micros) (Run, error) {
 	const where = `r.job_id = ? AND r.due = ? AND r.request = 0 AND r.state <> 'ended'
 		ORDER BY r.attempt DESC
@@ -74,12 +74,12 @@ type Wait struct {
 	Run   int64
 	Due   job.Micros
 	Kind  trip.Kind
-	Group string // the group for whose slot it waits; empty: it waits for runs of its job
+	Group string // the group for whose slot the run waits; empty: it waits for runs of its job
 }
 
-// Waiting lists the waiting runs of jobs, earliest due first: the runs in the queues of the jobs,
-// and for each job its current run, if that waits for a slot. If the runs of a job may overlap,
-// several may wait for slots, and the list has only the current one.
+// Waiting lists the waiting runs of jobs, earliest due first. It lists the runs in the queue of
+// each job, and the current run of each job if that run waits for a slot. If the runs of a job may
+// overlap, several may wait for slots, and only the current one is listed.
 func (db *DB) Waiting(ctx context.Context, jobs []int64, limit int) ([]Wait, error) {
 	if len(jobs) == 0 {
 		return nil, nil

@@ -22,7 +22,7 @@ type Fared struct {
 	Final   bool
 }
 
-// After reports whether the run comes after another one of its job, in the order of due times.
+// After reports whether the run f comes after the run o of the same job, in the order of due times.
 func (f *Fared) After(o *Fared) bool {
 	switch {
 	case f.Due != o.Due:
@@ -33,7 +33,7 @@ func (f *Fared) After(o *Fared) bool {
 	return f.Attempt > o.Attempt
 }
 
-// Window selects the ended runs of a range of due times.
+// Window selects the ended runs that were due in a range of time.
 type Window struct {
 	App      string
 	Apps     []string   // only runs in these apps; nil: all
@@ -44,8 +44,8 @@ type Window struct {
 const faredColumns = `r.id, r.job_id, r.due, COALESCE(r.due_count, 1), r.request, r.attempt, r.outcome,
 	IF(r.started > 0, r.ended - GREATEST(r.started, r.due_now), 0), r.final <> 0`
 
-// faredRows runs a query and reads its rows. The columns are faredColumns, whether the row counts,
-// and the time that orders the rows.
+// faredRows runs a query and reads its rows. A row has faredColumns, then whether the row counts,
+// then the time by which the rows are ordered.
 func faredRows(r sql.Reader, query string, args ...any) (out []Fared, rows int, last job.Micros, err error) {
 	err = sql.Each(r, "read runs of a window", func(row *sql.Rows) error {
 		var (
@@ -70,7 +70,7 @@ func faredRows(r sql.Reader, query string, args ...any) (out []Fared, rows int, 
 }
 
 // RunsOfWindow reads the ended runs of a window, the latest first. It has read all runs that are
-// due at since or later. If the window has too many runs, since is later than the beginning of the
+// due at since or later. If the window has too many runs, since is after the beginning of the
 // window.
 func (db *DB) RunsOfWindow(ctx context.Context, w Window) (out []Fared, since job.Micros, err error) {
 	r := db.Reader(ctx)
@@ -111,16 +111,17 @@ func (db *DB) RunsOfWindow(ctx context.Context, w Window) (out []Fared, since jo
 		out = append(out, found...)
 	}
 
-	// A range of due_now also holds retries, which were due before they were to begin. Leave out
-	// runs that are not due in the window.
+	// A range of due_now also holds retries that begin in the window but were due before it. Leave
+	// out runs that are not due in the window.
 	return slices.DeleteFunc(out, func(f Fared) bool { return f.Due < since || f.Due > w.To }), since, nil
 }
 
 // wrongOutcomes are the outcomes for which job.Outcome.Wrong is true.
 var wrongOutcomes = []string{"failed", "timed_out", "lost", "missed"}
 
-// FailuresOfWindow reads the final runs of a window that went wrong. since is as in RunsOfWindow.
-// Unlike RunsOfWindow, it finds failures that are rare among many successful runs.
+// FailuresOfWindow reads the final runs of a window that went wrong. since has the same meaning as
+// in RunsOfWindow. Unlike RunsOfWindow, it also finds a few failures among very many successful
+// runs.
 func (db *DB) FailuresOfWindow(ctx context.Context, w Window) (out []Fared, since job.Micros, err error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, w.App, w.Apps)
@@ -164,7 +165,8 @@ func (db *DB) FailuresOfWindow(ctx context.Context, w Window) (out []Fared, sinc
 	return slices.DeleteFunc(out, func(f Fared) bool { return f.Due < since }), since, nil
 }
 
-// RunsAndOutput reads runs, and the kept output of the first most of them, as far as it can be read.
+// RunsAndOutput reads runs. For the first most of them it also reads the kept output, as far as
+// that is readable.
 func (db *DB) RunsAndOutput(ctx context.Context, ids []int64, most int) (map[int64]*Run, error) {
 	r := db.Reader(ctx)
 	rows, err := runsByID(r, ids)
@@ -189,7 +191,8 @@ func (db *DB) JobsByID(ctx context.Context, ids []int64) (map[int64]*Job, error)
 	return jobsByID(db.Reader(ctx), ids)
 }
 
-// CountExecuting counts the executing runs in some apps, or in all if apps is nil, up to most.
+// CountExecuting counts the executing runs in some apps, up to most. If apps is nil, it counts them
+// in all apps.
 func (db *DB) CountExecuting(ctx context.Context, app string, apps []string, most int) (int64, error) {
 	rows, err := db.ExecutingRuns(ctx, RunFilter{App: app, Apps: apps, Limit: most})
 	return int64(len(rows)), err

@@ -16,7 +16,7 @@ type Figure struct {
 	Late   job.Lates
 }
 
-// Figures reads the figures of all processes at or after from.
+// Figures reads the figures of all processes from the instant from on.
 func Figures(r sql.Reader, from job.Micros) ([]Figure, error) {
 	var out []Figure
 	err := sql.Each(r, "read run statistics", func(rows *sql.Rows) error {
@@ -29,7 +29,8 @@ func Figures(r sql.Reader, from job.Micros) ([]Figure, error) {
 			return err
 		}
 
-		// A value written by hand may be unreadable; it must not hide the other figures.
+		// The value may be unreadable if it was changed outside the program. It must not hide the
+		// other figures.
 		_ = json.Unmarshal(text, &late)
 		for _, p := range late {
 			if p[0] >= 0 && p[0] < job.LateClasses {

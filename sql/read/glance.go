@@ -8,18 +8,18 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Glance says, from one cheap statement, which kinds of work are waiting.
+// Glance says which kinds of work are waiting. One cheap statement reads it.
 type Glance struct {
 	FirstIdle   job.Micros // the earliest due time of an idle run; zero: none
-	FirstWake   job.Micros // the earliest instant at which time wakes waiting runs of a group; zero: none
+	FirstWake   job.Micros // the earliest instant at which waiting runs of a group wake by time; zero: none
 	FirstCursor job.Micros // the earliest cursor of a job; zero: none
 	Held        bool       // some session owns runs
 	Backfills   bool       // some backfill is running
 	// Sessions changes when sessions come, go or drain, and when nodes are cordoned. Its upper half
 	// is the number of sessions.
 	Sessions  int64
-	Messages  bool  // some alert message is neither sent nor given up
-	Alerts    bool  // there is a rule, channel, ping or firing alert, or evaluation must be ended
+	Messages  bool  // some alert message has been neither sent nor given up
+	Alerts    bool  // there is a rule, channel, ping or firing alert, or the evaluation must be ended
 	LastLine  int64 // the highest id of an audit line
 	Limits    bool  // some app has limits
 	Watermark sql.Watermark
@@ -29,7 +29,7 @@ type Glance struct {
 // imports this package.
 const sentDelivery = 2
 
-// Glance reads one end of an index per fact, and takes no lock.
+// Glance reads each fact from one end of an index. It takes no lock.
 func (db *DB) Glance(ctx context.Context) (Glance, error) {
 	const query = `
 		SELECT

@@ -10,21 +10,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// GoneNode is a node that has no session now, but had one a while ago.
+// GoneNode is a node that has no session now but had one a while ago.
 type GoneNode struct {
 	Node string
 	At   job.Micros // end of its last session
-	Died bool       // it was declared dead, or had lost its session; otherwise it left in order
+	Died bool       // it was declared dead or had lost its session; false: it left in order
 	Lost int64      // runs that were lost with that session
 }
 
 const (
-	goneMost = 500  // audit lines of such nodes that are read
+	goneMost = 500  // most audit lines of gone nodes that are read
 	lostMost = 5000 // lost runs that are read
 )
 
-// GoneNodes lists the nodes whose last session ended at or after since, and that have none now. The
-// latest comes first.
+// GoneNodes lists the nodes that have no session now and whose last session ended at or after
+// since. The latest comes first.
 func (db *DB) GoneNodes(ctx context.Context, since job.Micros) ([]GoneNode, error) {
 	r := db.Reader(ctx)
 	const query = `
@@ -51,12 +51,12 @@ func (db *DB) GoneNodes(ctx context.Context, since job.Micros) ([]GoneNode, erro
 			return err
 		}
 
-		// If the line was edited by hand, only the number of lost runs is missing.
+		// If the line was changed outside the program, only the number of lost runs is missing.
 		_ = json.Unmarshal([]byte(was), &life)
 		id, _ := uuid.Parse(life.Session)
 		if i := seen[n.Node]; i > 0 {
-			// When a session was buried, its node may add a second line, which does not name the
-			// session.
+			// After a session was buried, its node may add a second audit line. That line does not
+			// name the session.
 			if sessions[i-1] == uuid.Nil {
 				sessions[i-1] = id
 			}

@@ -18,7 +18,7 @@ type Group struct {
 	Updated job.Micros
 }
 
-// Groups lists groups with higher ids, by id, or only the group with the given name.
+// Groups lists groups with higher ids, by id. With a name it lists only the group of that name.
 func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) ([]Group, error) {
 	const query = `
 		SELECT g.id, g.name, g.slots, g.taken, g.rate, g.period, g.starts, g.created, g.updated,
@@ -48,8 +48,8 @@ func (db *DB) Groups(ctx context.Context, name string, after int32, limit int) (
 	return groups, err
 }
 
-// Rated returns those of the named groups that have a rate and a free slot: runs in their lines wait
-// for the rate.
+// Rated returns the named groups that have a rate and a free slot. Runs in the lines of these
+// groups wait for the rate.
 func (db *DB) Rated(ctx context.Context, names []string) (map[string]trip.Group, error) {
 	groups, err := trip.GroupsNamed(db.Reader(ctx), names)
 	maps.DeleteFunc(groups, func(_ string, g trip.Group) bool { return !g.Rate.Any() || g.Slots <= g.Taken })

@@ -7,7 +7,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// HandlerJobs counts the living jobs by handler in the given apps, or in all apps if apps is nil.
+// HandlerJobs counts, for each handler, the living jobs in the given apps. If apps is nil, it
+// counts the jobs of all apps.
 func (db *DB) HandlerJobs(ctx context.Context, apps []string) (map[string]int, error) {
 	r := db.Reader(ctx)
 	out := map[string]int{}

@@ -22,14 +22,14 @@ type JobFilter struct {
 	Calendar string
 	Labels   map[string]string // all must match
 	After    int64             // only jobs after the one with this id
-	Part     string            // the part of that job's name, in a list by name
+	Part     string            // for a list by name: the part of that job's name
 	Limit    int
 }
 
 // JobPlace is a position in a list of jobs.
 type JobPlace struct {
 	ID   int64
-	Part string // the part of the name, in a list by name
+	Part string // for a list by name: the part of the name
 }
 
 // JobPage is a part of a list of jobs.
@@ -39,13 +39,14 @@ type JobPage struct {
 }
 
 const (
-	// From manyJobApps apps on, a list reads the jobs of all apps and filters them.
+	// If a filter allows at least manyJobApps apps, a list reads the jobs of all apps and filters
+	// them.
 	manyJobApps = 17
-	// probed bounds the entries counted to find the condition that matches the fewest jobs.
+	// probed is how many entries are counted to find the condition that matches the fewest jobs.
 	probed = 100
 )
 
-// Jobs reads a list up to its limit, even if that takes many pages.
+// Jobs reads a list up to its limit, even if the list has many pages.
 func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	var out []Job
 	for most := f.Limit; ; {
@@ -61,9 +62,9 @@ func (db *DB) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	}
 }
 
-// JobPage reads a page of a list of living jobs. The list is ordered by id; or by name if the
-// filter has a name and Apps is nil. A page has at most Limit jobs. It may have fewer, even none,
-// because the number of entries that it looks at is bounded.
+// JobPage reads a page of a list of living jobs. The list is ordered by id. If the filter has a
+// name and Apps is nil, the list is ordered by name. A page has at most Limit jobs. It may have
+// fewer, even none, because only a bounded number of entries is read for it.
 func (db *DB) JobPage(ctx context.Context, f JobFilter) (JobPage, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
@@ -125,7 +126,7 @@ type jobList struct {
 	names map[int32]string // names of the apps by id
 }
 
-// jobSource is an index, or a table used as one, from which a list is read.
+// jobSource is an index from which a list is read, or a table that serves as an index.
 type jobSource struct {
 	condition string // the condition that all its entries meet
 	from      string // the index
@@ -190,7 +191,7 @@ func (l *jobList) terms() []wantedTerm {
 	return out
 }
 
-// awaitsOthers is the condition that ends of runs, or people, make the job due: it follows others, has a
+// awaitsOthers is the condition that no schedule makes the job due: it follows other jobs, has a
 // delay, or is manual.
 const awaitsOthers = "EXISTS (SELECT 1 FROM job_ref w FORCE INDEX (job) WHERE w.job_id = j.id AND w.kind IN (6, 7, 8))"
 
@@ -204,7 +205,8 @@ var statusConditions = map[job.Status]string{
 		awaitsOthers + ") AND NOT " + pausedApps,
 }
 
-// left returns the conditions of the filter that a source does not guarantee.
+// left returns the conditions of the filter that the query must still check, because the index of
+// the source does not ensure them.
 func (l *jobList) left(s jobSource) []Condition {
 	out := []Condition{{"j.living = 1", nil}}
 	if l.apps != nil {
@@ -212,7 +214,7 @@ func (l *jobList) left(s jobSource) []Condition {
 	}
 
 	if l.Name != "" && s.byName {
-		// If a name contains the text several times, only the first match counts. A part may be too
+		// If a name contains the text several times, only the first place counts. A part may be too
 		// short to hold the whole text.
 		out = append(out, Condition{"LOCATE(?, j.name) = p.pos + 1", []any{l.Name}})
 	} else if l.Name != "" {
@@ -237,8 +239,8 @@ func (l *jobList) left(s jobSource) []Condition {
 // choose picks the source with the fewest entries to look at.
 func (l *jobList) choose() (jobSource, error) {
 	if l.Name != "" && l.Apps == nil {
-		// The position of the next page has a part of a job's name, perhaps of a job in another
-		// app. So a person restricted to some apps must not use this list.
+		// The position of the next page contains a part of a job's name, perhaps of a job in
+		// another app. So a person who may see only some apps must not get this list.
 		return l.byName(), nil
 	}
 
@@ -248,7 +250,7 @@ func (l *jobList) choose() (jobSource, error) {
 	}
 
 	switch l.Status {
-	case job.Broken: // the index holds the first characters of errors; every error sorts after '!'
+	case job.Broken: // the index holds the beginning of errors; every error sorts after '!'
 		sources = append(sources, jobSource{
 			from:   "job j FORCE INDEX (broken)",
 			id:     "j.id",
@@ -260,7 +262,7 @@ func (l *jobList) choose() (jobSource, error) {
 			return jobSource{}, err
 		}
 		if some {
-			break // then each job of these apps is paused, mostly without a row in job_pause
+			break // then all jobs of these apps are paused, mostly without a row in job_pause
 		}
 
 		sources = append(sources, jobSource{
@@ -277,8 +279,8 @@ func (l *jobList) choose() (jobSource, error) {
 	return l.fewest(sources)
 }
 
-// fewest returns the source with the fewest entries after the position of the page. It counts at
-// most probed entries of each range.
+// fewest returns the source with the fewest entries after the position of the page. Of each range
+// it counts at most probed entries.
 func (l *jobList) fewest(sources []jobSource) (jobSource, error) {
 	best, least := sources[0], probed+1
 	if len(sources) == 1 {

@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql"
 )
 
-// Job is a job as stored. A definition that cannot be decoded, because a newer version or a person
-// wrote it, sets SpecErr and harms no other job.
+// Job is a job as stored. SpecErr is set if the definition cannot be decoded, because a newer
+// version or a person wrote it. Such a job harms no other job.
 type Job struct {
 	job.Job
 	AppID    int32
@@ -101,8 +101,8 @@ func (db *DB) JobNamed(ctx context.Context, app, name string) (Job, error) {
 	return j, nil
 }
 
-// JobOnceNamed returns the id of the living job with a name. If there is none, it returns the last
-// deleted job with the name, or sql.ErrNotFound.
+// JobOnceNamed returns the id of the living job with a name. If there is none, it returns the id of
+// the last deleted job with that name. If there is none either, it returns sql.ErrNotFound.
 func (db *DB) JobOnceNamed(ctx context.Context, app, name string) (int64, error) {
 	const query = `
 		SELECT id
@@ -187,12 +187,12 @@ const (
 		FROM run r FORCE INDEX (PRIMARY)
 		WHERE r.id = j.running)`
 
-	// isLive is the condition that some run of a job's schedule has not ended. If runs overlap, it
-	// only looks at the last due one and at the current run.
+	// isLive is the condition that the job's schedule has a run that has not ended. If runs
+	// overlap, it tests only the last due run and the current run.
 	isLive = "(COALESCE(" + latestRun + ", 'ended') <> 'ended' OR COALESCE(" + turnRun + ", 'ended') <> 'ended')"
 
-	// firstAhead is the earliest due time of a job's schedule whose run has not begun. Only such
-	// runs are due after begun_to.
+	// firstAhead is the earliest due time of a job's schedule whose run has not begun. It is after
+	// begun_to, as all such due times are.
 	firstAhead = `(
 		SELECT r.due
 		FROM run r FORCE INDEX (attempt)
@@ -201,8 +201,8 @@ const (
 		LIMIT 1)`
 )
 
-// LiveJobs returns the jobs with a live run of the schedule, and for each the earliest due time
-// whose run has not begun, or zero if all have.
+// LiveJobs returns the jobs whose schedule has a live run. The value is the earliest due time whose
+// run has not begun, or zero if all have begun.
 func (db *DB) LiveJobs(ctx context.Context, ids []int64) (map[int64]job.Micros, error) {
 	type row struct {
 		id    int64
@@ -246,8 +246,8 @@ type Version struct {
 	SpecErr  error
 }
 
-// Versions lists the definitions of a job, latest first, up to version upTo, or all if upTo is
-// zero.
+// Versions lists the definitions of a job up to version upTo, latest first. If upTo is zero, it
+// lists all.
 func (db *DB) Versions(ctx context.Context, id, upTo int64, limit int) ([]Version, error) {
 	const query = `
 		SELECT version, created, who, definition

@@ -5,7 +5,7 @@ import (
 	"go-crontab/sql"
 )
 
-// lineColumns are the columns of the audit without the definitions.
+// lineColumns are the columns of audit lines without the definitions.
 const lineColumns = "id, at, who, origin, action, kind, ref, app, name, reason, '', ''"
 
 // LinesAfter lists audit lines with higher ids, by id, without definitions.

@@ -13,8 +13,8 @@ import (
 // Load is the number of runs of a node.
 type Load struct{ Prepared, Executing int }
 
-// Loads counts the runs per node from the rows of the runs, which are newer than the node's last
-// beat.
+// Loads counts the runs of each node. It reads the rows of the runs, which are newer than the
+// node's last beat.
 func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	r := db.Reader(ctx)
 	out := map[string]Load{}
@@ -41,8 +41,8 @@ func (db *DB) Loads(ctx context.Context) (map[string]Load, error) {
 	return out, err
 }
 
-// Untaken lists due runs of jobs that no node has claimed, the earliest first. It reads all due
-// idle runs.
+// Untaken lists due runs of jobs that no node has claimed, the earliest first. To find them it
+// reads all idle runs that are due.
 func (db *DB) Untaken(ctx context.Context, jobs []int64, now job.Micros, limit int) (out []Wait, err error) {
 	scan := func(rows *sql.Rows) (w Wait, err error) {
 		err = rows.Scan(&w.JobID, &w.Run, &w.Due, &w.Kind)

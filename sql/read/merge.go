@@ -8,14 +8,15 @@ import (
 )
 
 // A list is read from an index that has the rows of the list in order. The rows may lie in several
-// ranges of the index, such as one range per app that a person may see. Then the ranges are merged.
+// ranges of the index: for example, one range for each app that a person may see. Then the ranges
+// are merged.
 
 const (
-	// examinedMost bounds the entries that one page looks at. If each condition matches many rows,
-	// but few rows match all conditions, a page is shorter than its limit, and the next page
-	// continues.
+	// examinedMost bounds how many entries are read for one page. If each condition matches many
+	// rows, but few rows match all conditions, a page is shorter than its limit. The next page
+	// continues from there.
 	examinedMost = 2000
-	// readMost bounds the entries of a range that one statement reads.
+	// readMost bounds how many entries of a range one statement reads.
 	readMost = 500
 	// idsAtOnce bounds the numbers in one IN list. MariaDB turns a list of 1,000 numbers into a
 	// subquery.
@@ -44,8 +45,8 @@ type merge[E any] struct {
 	examined int
 }
 
-// page returns up to limit entries that fit, and the position at which the list continues, or nil
-// at its end.
+// page returns up to limit entries that fit. next is the position at which the list continues, or
+// nil at the end of the list.
 func (l *merge[E]) page(limit int) (found []E, next *E, err error) {
 	for _, g := range l.all {
 		g.ask = limit/len(l.all) + 2
@@ -71,7 +72,7 @@ func (l *merge[E]) page(limit int) (found []E, next *E, err error) {
 	return found, next, nil
 }
 
-// next takes the first entry of all ranges, or returns nil if there are no more.
+// next takes the first entry of all ranges. If there are no more, it returns nil.
 func (l *merge[E]) next() (*E, error) {
 	var first *indexRange[E]
 	for _, g := range l.all {
@@ -93,8 +94,8 @@ func (l *merge[E]) next() (*E, error) {
 	return e, nil
 }
 
-// fill reads the next entries of a range after the last ones are used up. Each statement reads more
-// than the one before.
+// fill reads the next entries of a range when all entries read before are used up. Each statement
+// reads more than the statement before.
 func (l *merge[E]) fill(g *indexRange[E]) error {
 	if len(g.ahead) > 0 || g.over {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// partReads bounds the parts that a process reads and decompresses at the same time. A part has
-// 256 KiB, and a reader of a large output holds one at a time.
+// partReads limits how many parts a process reads and decompresses at the same time. A part has 256
+// KiB. A reader of a large output holds one part at a time.
 var partReads = make(chan struct{}, 4)
 
-// Pieces calls yield with the kept output of an ended run from a byte on, in order. It stops at the
-// first error of yield.
+// Pieces calls yield with the kept output of an ended run, from a byte offset on and in order. It
+// stops at the first error of yield.
 func (db *DB) Pieces(ctx context.Context, run *Run, from int64, yield func(job.Piece) error) error {
 	ends := run.Output.Pieces()
 	if run.Output.Parts == 0 || len(ends) < 2 {
@@ -52,7 +52,8 @@ func each(pieces []job.Piece, yield func(job.Piece) error) error {
 	return nil
 }
 
-// part returns the first part of an output that ends after a byte; nothing if there is none.
+// part returns the first part of an output that ends after a byte offset. If there is none, it
+// returns nothing.
 func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
 	select {
 	case partReads <- struct{}{}:
@@ -81,13 +82,13 @@ func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
 	return sql.Select(db.Reader(ctx), "read part of output", scan, query, run, from-1<<20, from)
 }
 
-// MissingParts is the number of announced parts of an output that are not stored.
+// MissingParts counts the parts of an output that are announced but not stored.
 type MissingParts struct {
 	Count  int
 	Coming bool // their node probably still writes them
 }
 
-// MissingParts looks for the parts of the output of an ended run.
+// MissingParts counts the missing parts of the output of an ended run.
 func (db *DB) MissingParts(ctx context.Context, run *Run, now job.Micros) (m MissingParts, err error) {
 	if run.Output.Parts == 0 {
 		return m, nil

@@ -10,12 +10,12 @@ import (
 )
 
 // A filtered list is read from an index that has the rows of the list in order. The rows may lie in
-// several ranges of the index, such as one range per outcome of an app's runs. Then one statement
-// reads a few entries of all ranges. The next statements read more from ranges that have
-// contributed more, so that few entries are read in vain. In merge.go, by contrast, each statement
-// reads one range.
+// several ranges of the index: for example, one range for each outcome of an app's runs. The first
+// statement reads a few entries of all ranges. Later statements read more entries from ranges that
+// have given more entries. So few entries are read in vain. In merge.go, by contrast, each
+// statement reads one range.
 
-// With more than ManyApps apps, a list does not read each app as a separate range.
+// ManyApps is the most apps that a list reads as separate ranges.
 const ManyApps = 16
 
 // Range is a range of an index.
@@ -37,14 +37,14 @@ type Ranges[R any] struct {
 	Reader  sql.Reader
 	What    string // names the statement in errors
 	Columns Condition
-	Scan    func(*sql.Rows, *R, *int) error // also reads the range's number, which is the first column
+	Scan    func(*sql.Rows, *R, *int) error // also reads the number of the range, which is the first column
 	Less    func(a, b R) bool
 	All     []*Range[R]
 
 	taken int
 }
 
-// atFirst is the number of entries read from each of several ranges, before their shares are known.
+// atFirst is how many entries of each range the first statement reads, if there are several ranges.
 const atFirst = 3
 
 // take returns the next n entries of all ranges. If it returns fewer, there are no more.
@@ -76,7 +76,7 @@ func (l *Ranges[R]) take(n int) ([]R, error) {
 }
 
 // fill makes sure that the next entry of each unfinished range is known. n is the number of entries
-// still wanted.
+// that are still wanted.
 func (l *Ranges[R]) fill(n int) error {
 	var empty []int
 	for i, g := range l.All {
@@ -131,8 +131,8 @@ func (l *Ranges[R]) fill(n int) error {
 	return nil
 }
 
-// share returns the number of entries to read from a range when n more are wanted in total. It is
-// in proportion to the entries taken from the range before.
+// share returns how many entries to read from a range when n more are wanted in total. A range from
+// which more entries were taken before has a larger share.
 func (l *Ranges[R]) share(g *Range[R], n int) int {
 	switch {
 	case len(l.All) == 1:
@@ -158,8 +158,8 @@ func (g *Range[R]) statement(i int, columns string) (string, []any) {
 		LIMIT ?`, append(args, g.asked)
 }
 
-// Search looks at entries in order until it has found limit that fit, or has looked at too many. It
-// returns the position at which to continue, or nil at the end.
+// Search reads entries in order until it has found limit entries that fit, or has read too many. It
+// returns the position at which to continue. At the end it returns nil.
 func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, next *R, err error) {
 	for chunk := limit + 1; ; {
 		entries, err := all.take(chunk)
@@ -184,8 +184,8 @@ func Search[R any](all *Ranges[R], limit int, fits func(R) bool) (found []R, nex
 			return found, &entries[len(entries)-1], nil
 		case len(found) == 0:
 			chunk *= 2
-		// Read as many entries as are needed if entries fit at the rate seen until now, and some
-		// more.
+		// Estimate from the entries so far how many must be read until enough fit. Read that many
+		// and some more.
 		default:
 			chunk = max(8, (limit+1-len(found))*all.taken/len(found)*5/4)
 		}

@@ -11,7 +11,7 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// RecentRun is a run of a job's recent past: it executes or has ended.
+// RecentRun is a run in the recent past of a job. It executes or has ended.
 type RecentRun struct {
 	ID        int64
 	JobID     int64
@@ -32,17 +32,17 @@ type Recent struct {
 	Runs []RecentRun // the latest due first
 	More bool        // there are older runs
 
-	// Executing is when the run with the job's turn began to execute, or zero. It may be older than
-	// Runs.
+	// Executing is when the run with the job's turn began to execute. Without such a run it is
+	// zero. This run may be older than Runs.
 	Executing job.Micros
 }
 
 // recentAtOnce bounds the ranges of one statement.
 const recentAtOnce = 200
 
-// RecentRuns reads the latest n runs of each job, without those of other apps than the given ones:
-// a job that has moved leaves its past behind. nil means all apps. It reads a page of jobs with two
-// statements: one finds where the range of each job begins, the other reads the ranges.
+// RecentRuns reads the latest n runs of each job in the given apps. A job that has moved to another
+// app leaves its runs in the old app. nil means all apps. Two statements read a page of jobs: one
+// finds where the range of each job begins, the other reads the ranges.
 func (db *DB) RecentRuns(ctx context.Context, jobs []int64, n int, apps []string) (map[int64]*Recent, error) {
 	out := make(map[int64]*Recent, len(jobs))
 	in, none, err := inApps(db.Reader(ctx), apps)
@@ -66,8 +66,8 @@ func (db *DB) RecentRuns(ctx context.Context, jobs []int64, n int, apps []string
 	return out, nil
 }
 
-// recentRanges returns the conditions for the latest n runs of jobs, and adds the jobs to out. It
-// leaves out runs that are due later than now, because they have not begun.
+// recentRanges returns the conditions for the latest n runs of jobs, and adds the jobs to out. Runs
+// that are due later than now are left out, because they have not begun.
 func recentRanges(r sql.Reader, jobs []int64, n int, out map[int64]*Recent) ([]string, error) {
 	query := `
 		SELECT j.id,
@@ -141,8 +141,8 @@ type Failed struct {
 	Due   job.Micros
 }
 
-// FailedJobs lists the jobs that have ever failed, with the due time of their latest failure, as
-// far as records are kept. It reads one index entry per job and outcome.
+// FailedJobs lists all jobs with a failure, as far as records are kept, and the due time of the
+// latest failure. It reads one index entry per job and outcome.
 func (db *DB) FailedJobs(ctx context.Context) ([]Failed, error) {
 	const query = `
 		SELECT job_id, outcome, MAX(due)

@@ -9,8 +9,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Retention goes from job to job and removes ended runs, earliest due first. The trip does not need
-// them: job.begun_to records which due times have run.
+// Retention removes ended runs, job by job, the earliest due first. The trip of a run does not need
+// ended runs: job.begun_to records which due times have run.
 
 // KeptJob is a living or deleted job with the retention rule of its definition.
 type KeptJob struct {
@@ -18,11 +18,11 @@ type KeptJob struct {
 	App     string
 	Version int32
 	Keep    job.Keep
-	Oldest  job.Micros // the first due time that has a run; zero: none
+	Oldest  job.Micros // the first due time that still has a run; zero: none
 }
 
-// Rule returns the retention rule for the runs of the job. It falls back from the definition to the
-// rule of its app, then to the cluster's.
+// Rule returns the retention rule for the runs of the job. The rule of the definition wins over the
+// rule of its app, and that one over the rule of the cluster.
 func (j *KeptJob) Rule(rules map[string]job.Retention) job.Retention {
 	cluster := rules[""]
 	return job.Retention{Keep: j.Keep.Over(rules[j.App].Keep).Over(cluster.Keep), Archive: cluster.Archive}
@@ -55,7 +55,7 @@ func (db Retention) KeptJobs(ctx context.Context, after int64, limit int) ([]Kep
 
 		r, err := job.DecodeRetention(keep)
 		if err != nil {
-			j.Oldest = 0 // its rule cannot be decoded: keep all its runs
+			j.Oldest = 0 // the job's rule cannot be decoded: keep all its runs
 		}
 
 		j.Keep = r.Keep
@@ -65,8 +65,8 @@ func (db Retention) KeptJobs(ctx context.Context, after int64, limit int) ([]Kep
 	return sql.Select(db.Reader(ctx), "list jobs with their retention", scan, query, after, limit)
 }
 
-// finishedAt is the time since when a job without due times counts as finished: its last run has ended, or it was changed
-// or resumed after that.
+// finishedAt is the time since when a job without further due times counts as finished. It is the
+// time at which its last run ended. If the job was changed or resumed later, it is that later time.
 const finishedAt = `GREATEST(j.begun_to, j.resumed, v.created, COALESCE((
 			SELECT r.ended
 			FROM run r FORCE INDEX (attempt)
@@ -74,8 +74,8 @@ const finishedAt = `GREATEST(j.begun_to, j.resumed, v.created, COALESCE((
 			ORDER BY r.job_id DESC, r.due DESC, r.request DESC, r.attempt DESC
 			LIMIT 1), 0))`
 
-// FinishedJobs looks at the next jobs with a keep_job, and lists those that seem to be finished. last is the highest id
-// among the jobs that it looked at; zero: there are no more.
+// FinishedJobs reads the next jobs that have a keep_job, and lists those that seem to be finished.
+// last is the highest id among the jobs that it has read. It is zero if there are no more.
 func (db Retention) FinishedJobs(ctx context.Context, after int64, limit int) (out []job.FinishedJob, last int64, err error) {
 	const query = `
 		SELECT t.job_id, IF(done, j.changes, 0), IF(done AND JSON_VALID(v.definition),
@@ -102,7 +102,7 @@ func (db Retention) FinishedJobs(ctx context.Context, after int64, limit int) (o
 		}
 
 		n, last = n+1, j.ID
-		// A rule that cannot be read keeps its job.
+		// If the rule cannot be read, the job is kept.
 		if keep != "" && j.Keep.UnmarshalJSON([]byte(keep)) == nil && j.Keep > 0 {
 			out = append(out, j)
 		}
@@ -137,12 +137,12 @@ func (db *DB) FinishedAt(ctx context.Context, ids []int64) (map[int64]job.Micros
 	return out, nil
 }
 
-// LookMost bounds the runs of a job that one statement of retention reads, so that the statement is
-// short even with millions of runs.
+// LookMost bounds how many runs of a job one statement of retention reads. So the statement is
+// short even if there are millions of runs.
 const LookMost = 10_000
 
-// LastDues returns the due time of the earliest among the latest ended runs of a job. runs is the
-// number of latest runs. If the job has fewer, it returns zero.
+// LastDues returns the due time of the earliest of the latest ended runs of a job. runs is how many
+// latest runs to take. If the job has fewer runs, it returns zero.
 func (db Retention) LastDues(ctx context.Context, jobID int64, runs int64) (job.Micros, error) {
 	const query = `
 		SELECT due, request, attempt
@@ -171,8 +171,8 @@ func (db Retention) LastDues(ctx context.Context, jobID int64, runs int64) (job.
 	return job.Micros(at.due), nil
 }
 
-// LastBytes returns a due time: the runs of the job from then on together keep at most `most`
-// output. It returns zero if all its runs together do.
+// LastBytes returns the due time from which on the runs of the job together keep at most `most`
+// bytes of output. If all runs of the job together keep no more, it returns zero.
 func (db Retention) LastBytes(ctx context.Context, jobID int64, most job.Size) (job.Micros, error) {
 	const query = `
 		SELECT due, SUM(output_kept)
@@ -199,27 +199,27 @@ func (db Retention) LastBytes(ctx context.Context, jobID int64, most job.Size) (
 
 		for _, p := range found {
 			if sum += p[1]; sum > int64(most) {
-				return job.Micros(p[0] + 1), nil // with the runs of this due time it is too much
+				return job.Micros(p[0] + 1), nil // with this due time it is too much
 			}
 			before = p[0]
 		}
 	}
 }
 
-// Cut selects the runs of a job to remove: runs due before Due that ended before Ended, and all
-// runs due before Surely. Failed runs must also have ended before Failed.
+// Cut selects the runs of a job that are removed: runs due before Due that ended before Ended, and
+// all runs due before Surely. A failed run must also have ended before Failed.
 type Cut struct {
 	JobID  int64
 	From   job.Micros // earlier due times were handled already
-	To     job.Micros // later due times come in a later step, see LookAhead
+	To     job.Micros // runs due later come in a later step, see LookAhead
 	Due    job.Micros
 	Ended  job.Micros
 	Surely job.Micros
 	Failed job.Micros
 }
 
-// LookAhead returns the due time up to which the next LookMost runs of a cut extend. Many may
-// stay, such as failures with a longer retention.
+// LookAhead returns the due time up to which the next LookMost runs of a cut go. Many of these runs
+// may stay, such as failures with a longer retention.
 func (db Retention) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 	const query = `
 		SELECT due
@@ -236,7 +236,7 @@ func (db Retention) LookAhead(ctx context.Context, c Cut) (job.Micros, error) {
 	return job.Micros(found[0]), nil
 }
 
-// OldRuns lists the runs to remove that are due between From and To, earliest due first.
+// OldRuns lists the runs to remove whose due time is between From and To, earliest due first.
 func (db Retention) OldRuns(ctx context.Context, c Cut, limit int) ([]trip.OldRun, error) {
 	const query = `
 		SELECT id, due, outcome, output_kept > 0 OR exit_code >= 1000, output_kept > 65536

@@ -19,7 +19,7 @@ type Run struct {
 	ID int64
 	job.Run
 	State     trip.State
-	DueNow    job.Micros // when it was to begin: the due time or later
+	DueNow    job.Micros // when it should have begun: the due time or later
 	Hash      int
 	Version   int32  // version of the definition when it began
 	Job       string // the name of its job
@@ -81,7 +81,7 @@ func scanRun(rows *sql.Rows) (*Run, error) {
 	}
 
 	if r.Started != 0 {
-		// A start is committed a little before the due time; the command is spawned at the due
+		// A start is committed a little before the due time. The command is spawned at the due
 		// time.
 		r.Started = max(r.Started, r.DueNow)
 		r.Lateness = int64(r.Started - r.DueNow)
@@ -110,7 +110,7 @@ func runsByID(r sql.Reader, ids []int64) (map[int64]*Run, error) {
 	return out, nil
 }
 
-// RunsInAnyState reads runs, whether they have begun and ended or not.
+// RunsInAnyState reads runs in any state, even runs that have not begun.
 func (db Watch) RunsInAnyState(ctx context.Context, ids []int64) (map[int64]Run, error) {
 	rows, err := runsByID(db.Reader(ctx), ids)
 	out := make(map[int64]Run, len(rows))
@@ -152,9 +152,9 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	return *r, err
 }
 
-// readOutputs reads the kept output of runs, without the parts of large ones, and returns the
-// number of runs that had output. If it returns ErrUnreadable, it has read all outputs that can be
-// read.
+// readOutputs reads the kept output of runs, without the parts of large outputs. It returns the
+// number of runs that had output. If it returns ErrUnreadable, it has read all outputs that are
+// readable.
 func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	ids := make([]int64, 0, len(runs))
 	for id, run := range runs {
@@ -208,7 +208,7 @@ func readOutputs(r sql.Reader, runs map[int64]*Run) (n int, err error) {
 	return n, unreadable
 }
 
-// Chunks reads the output of an executing run, in pieces, beginning at byte `from`.
+// Chunks reads the output of an executing run in pieces, from byte `from` on.
 func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piece, error) {
 	const query = `
 		SELECT at_byte, line, data
@@ -229,12 +229,12 @@ func (db *DB) Chunks(ctx context.Context, l trip.Launch, from int64) ([]job.Piec
 }
 
 // begunBy is an upper bound for due_now of executing runs: a start is committed only a little
-// before the due time. With this bound, a list of executing runs does not read prepared runs that
-// are due later.
+// before the due time. With this bound, a list of executing runs does not have to read prepared
+// runs that are due later.
 const begunBy = "(CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) + 1000000)"
 
-// ExecutingRuns lists the executing runs, latest due first. It looks at all of them: there are
-// never more than the cluster has slots.
+// ExecutingRuns lists the executing runs, latest due first. It reads all of them: the cluster's
+// slots limit how many there are.
 func (db *DB) ExecutingRuns(ctx context.Context, f RunFilter) ([]Run, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)

@@ -17,7 +17,7 @@ type RunFilter struct {
 	Apps     []string // only runs in these apps; nil: all
 	Node     string
 	Outcomes []job.Outcome // one of these; job.Succeeded stands alone
-	Last     bool          // only runs that are the last of their due time
+	Last     bool          // only runs that are the last attempt of their due time
 	Kind     trip.Kind
 	From     job.Micros // due at or after
 	To       job.Micros // due before
@@ -41,15 +41,15 @@ type RunPage struct {
 	Next *RunPlace // position of the next page; nil: no more pages
 }
 
-// From manyRunApps apps on, a list reads the runs of all apps and filters them.
+// If a filter allows at least manyRunApps apps, a list reads the runs of all apps and filters them.
 const manyRunApps = 5
 
-// RunPage reads a page of a list of ended runs, latest first. It has at most Limit runs. It may
-// have fewer, even none, because the number of entries that it looks at is bounded.
+// RunPage reads a page of a list of ended runs, latest first. A page has at most Limit runs. It may
+// have fewer, even none, because only a bounded number of entries is read for it.
 //
 // A list of a job, of apps or with an outcome is ordered by due time. The list of all runs is
-// ordered by the time at which they were to begin: a retry has its own time, and From and To refer
-// to that time too.
+// ordered by the time at which each run was to begin. There a retry has its own time, and From and
+// To also refer to that time.
 func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 	r := db.Reader(ctx)
 	apps, none, err := appsOf(r, f.App, f.Apps)
@@ -83,7 +83,7 @@ func (db *DB) RunPage(ctx context.Context, f RunFilter) (RunPage, error) {
 	return p, err
 }
 
-// Runs reads a list up to its limit, even if that takes many pages.
+// Runs reads a list up to its limit, even if the list has many pages.
 func (db *DB) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	var out []Run
 	for most := f.Limit; ; {
@@ -154,8 +154,8 @@ var (
 	}
 )
 
-// notableRuns lists the runs with an unsuccessful outcome, which have their own table: among the
-// succeeded runs they would be too far apart.
+// notableRuns lists the runs with an unsuccessful outcome. They have their own table: in the table
+// of all runs, few of them would be among many succeeded runs.
 func notableRuns(index string) runSource {
 	return runSource{
 		from: `notable n FORCE INDEX (` + index + `)
@@ -168,8 +168,8 @@ func notableRuns(index string) runSource {
 	}
 }
 
-// runList picks the index for a list. Conditions that the index does not cover are checked entry by
-// entry.
+// runList picks the index for a list. Conditions that the index does not ensure are checked entry
+// by entry.
 func runList(r sql.Reader, f RunFilter, apps []int32) *merge[runEntry] {
 	l := &merge[runEntry]{
 		reader: r,

@@ -8,8 +8,9 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// RunsDue returns the runs of a job that are due in [from, before), in any state, by due time,
-// request and attempt. If a run before the range counts due times in the range, it comes first.
+// RunsDue returns the runs of a job that are due in [from, before), in any state. They are ordered
+// by due time, request and attempt. A run before the range may count due times in the range. Then
+// that run comes first.
 func (db *DB) RunsDue(ctx context.Context, jobID int64, from, before job.Micros, limit int) ([]Run, error) {
 	earlier, err := db.countedBefore(ctx, jobID, from)
 	if err != nil {
@@ -23,8 +24,8 @@ func (db *DB) RunsDue(ctx context.Context, jobID int64, from, before job.Micros,
 	return append(earlier, rows...), err
 }
 
-// countedBefore returns the last run of the schedule that is due before an instant, if it also
-// counts due times at that instant or later.
+// countedBefore returns the last run of the schedule that is due before an instant, if that run
+// also counts due times at or after the instant.
 func (db *DB) countedBefore(ctx context.Context, jobID int64, from job.Micros) ([]Run, error) {
 	const where = `r.job_id = ? AND r.due < ? AND r.request = 0
 		ORDER BY r.due DESC, r.request DESC, r.attempt DESC
@@ -36,7 +37,7 @@ func (db *DB) countedBefore(ctx context.Context, jobID int64, from job.Micros) (
 	return rows, err
 }
 
-// SlotCount counts due times of a schedule in a part of a range.
+// SlotCount counts due times of a schedule in one part of a range.
 type SlotCount struct {
 	Part    int64 // from 0
 	State   trip.State
@@ -46,10 +47,10 @@ type SlotCount struct {
 	Last    job.Micros // the latest of these due times
 }
 
-// CountSlots divides [from, before) into parts of a length and counts the due times of a job's
-// schedule in each, by their last attempts. Runs of other apps than the given ones do not count; nil
-// means all apps. Runs that count several due times are returned by themselves, of all apps: at most
-// limit.
+// CountSlots divides [from, before) into parts of equal length. In each part it counts the due
+// times of a job's schedule, by their last attempts. Runs of other apps than the given ones do not
+// count. nil means all apps. Runs that count several due times are returned separately, at most
+// limit of them and of all apps.
 func (db *DB) CountSlots(ctx context.Context, jobID int64, from, before, length, now job.Micros,
 	limit int, apps []string) (counts []SlotCount, several []Run, err error) {
 	in, none, err := inApps(db.Reader(ctx), apps)

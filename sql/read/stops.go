@@ -8,8 +8,8 @@ import (
 	"go-crontab/sql/trip"
 )
 
-// Pauses lists the pauses of the cluster and of apps. It includes an expired pause until its end is
-// in the audit.
+// Pauses lists the pauses of the cluster and of apps. An expired pause is listed until its end has
+// an audit line.
 func (db *DB) Pauses(ctx context.Context) ([]job.Pause, error) {
 	return pauses(db.Reader(ctx))
 }
@@ -47,7 +47,7 @@ func (db *DB) HandlersOff(ctx context.Context) (out []trip.Stop, err error) {
 	return out, err
 }
 
-// cover sets in each job the pauses of its app and of the cluster.
+// cover sets, in each job, the pauses of the job's app and of the cluster.
 func cover(r sql.Reader, jobs map[int64]*Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -76,8 +76,8 @@ const pausedApps = `EXISTS (
 		WHERE (s.kind = 'cluster' OR s.kind = 'app' AND s.app_id = j.app_id)
 			AND (s.until = 0 OR s.until > CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)))`
 
-// appsPaused reports whether an app or the cluster is paused. Then some jobs are paused without a
-// pause of their own.
+// appsPaused reports whether an app or the cluster is paused. Then some jobs are paused although
+// they have no pause of their own.
 func (l *jobList) appsPaused() (bool, error) {
 	found, err := pauses(l.reader)
 	return len(found) > 0, err

@@ -13,7 +13,7 @@ import (
 	"go-crontab/sql"
 )
 
-// Trouble is something about the cluster that stops no run, but needs a person.
+// Trouble is a problem of the cluster that stops no run but needs a person.
 type Trouble struct {
 	Event job.AlertEvent // the kind of trouble
 	About string         // distinguishes the troubles of one kind
@@ -24,8 +24,8 @@ type Trouble struct {
 // ExpirySoon is how long before its expiry a token or a certificate becomes a trouble.
 const ExpirySoon = 14 * 24 * time.Hour
 
-// longLived is the shortest lifetime of a token whose expiry is a trouble, because somebody must
-// replace the token. Tokens with a shorter life are meant for a single purpose.
+// longLived is the shortest lifetime of a token whose expiry is a trouble. Somebody must replace
+// such a token. Tokens with a shorter life are meant for a single purpose.
 const longLived = 30 * 24 * time.Hour
 
 // Troubles lists the troubles of the cluster at an instant.
@@ -92,8 +92,8 @@ func (db *DB) refusedFolders(ctx context.Context, _ job.Micros) ([]Trouble, erro
 		LIMIT 100`, string(job.FolderRefused))
 }
 
-// expiringTokens lists long-lived tokens that expire soon, and those that have expired and are not
-// revoked: nobody can use them, but nobody has dealt with them either.
+// expiringTokens lists long-lived tokens that expire soon. It also lists those that have expired
+// and are not revoked: nobody can use them, but nobody has replaced them either.
 func (db *DB) expiringTokens(ctx context.Context, now job.Micros) ([]Trouble, error) {
 	scan := func(rows *sql.Rows) (t Trouble, err error) {
 		var (
@@ -113,7 +113,7 @@ func (db *DB) expiringTokens(ctx context.Context, now job.Micros) ([]Trouble, er
 		LIMIT 100`, int64(now.Add(ExpirySoon)), longLived.Microseconds())
 }
 
-// expires is the verb for an end that is soon, or was.
+// expires returns the verb for an expiry that is soon, or has passed.
 func expires(end, now job.Micros) string {
 	if end <= now {
 		return "expired"
