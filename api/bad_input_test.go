@@ -101,9 +101,9 @@ func TestBadInput(t *testing.T) {
 			strings.Repeat("x", 1<<20)+`"}`, 413, "too-large", "", "262144"),
 		"a body of 10 MB": post(strings.Repeat(" ", 10_000_000), 413, "too-large", "", "262144"),
 		"no schedule": post(`{"name": "x", "command": "true"}`, 422, "invalid", "schedule",
-			"0 of schedule, schedules, every, at, delay and after"),
+			"0 of schedule, schedules, every, at, delay, after and manual"),
 		"two schedules": post(good(`, "every": "1h"`), 422, "invalid", "schedule",
-			"2 of schedule, schedules, every, at, delay and after"),
+			"2 of schedule, schedules, every, at, delay, after and manual"),
 		"a minute that there is not": post(`{"name": "x", "command": "true", "schedule": "61 * * * *"}`, 422,
 			"invalid", "schedule", "minute"),
 		"a day that never comes": post(`{"name": "x", "command": "true", "schedule": "0 0 31 2 *"}`, 422,
@@ -335,7 +335,8 @@ func TestBadInput(t *testing.T) {
 		"raw of a strange kind": get("/api/v1/runs/00000000-0000-0000-0000-000000000000-1/output?raw=yes",
 			422, "invalid", "raw", "0, 1"),
 		"a preview of nothing": {
-			"POST", "/api/v1/preview", `{}`, nil, 422, "invalid", "schedule", "0 of schedule, schedules, every, at, delay and after",
+			"POST", "/api/v1/preview", `{}`, nil, 422, "invalid", "schedule",
+			"0 of schedule, schedules, every, at, delay, after and manual",
 		},
 		"a preview of bad cron": {
 			"POST", "/api/v1/preview", `{"schedule": "1-0 * * * *"}`, nil, 422, "invalid", "schedule", "minute",

@@ -280,6 +280,10 @@ func (f *fields) value(name string, to *job.Value) {
 
 // values reads an object of values of parameters.
 func (f *fields) values(name string, to *map[string]job.Value) {
+	if f.tooMany(name, job.MaxParams) {
+		return
+	}
+
 	f.inner(name, func(f *fields) {
 		*to = map[string]job.Value{}
 		for _, param := range slices.Sorted(maps.Keys(f.object)) {

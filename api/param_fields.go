@@ -11,6 +11,10 @@ import (
 
 // paramFields reads the parameters of a job.
 func paramFields(f *fields, to *map[string]job.Param) {
+	if f.tooMany("params", job.MaxParams) {
+		return
+	}
+
 	f.inner("params", func(f *fields) {
 		params := map[string]job.Param{}
 		for _, name := range slices.Sorted(maps.Keys(f.object)) {
@@ -29,6 +33,18 @@ func paramFields(f *fields, to *map[string]job.Param) {
 	})
 }
 
+// tooMany reports whether an object has more than so many entries, and adds that as a mistake. Nothing
+// has to look at each of them then.
+func (f *fields) tooMany(name string, most int) bool {
+	o, ok := f.object[name].(map[string]any)
+	if !ok || len(o) <= most {
+		return false
+	}
+	f.take(name)
+	f.wrong(name, problem.TooMany, len(o), most)
+	return true
+}
+
 // enum reads a list of values of a parameter.
 func (f *fields) enum(name string, to *[]job.Value) {
 	v, ok := f.take(name)
@@ -39,6 +55,11 @@ func (f *fields) enum(name string, to *[]job.Value) {
 	list, ok := v.([]any)
 	if !ok {
 		f.want(name, v, problem.WantValues)
+		return
+	}
+
+	if len(list) > job.MaxParamEnum {
+		f.wrong(name, problem.TooMany, len(list), job.MaxParamEnum)
 		return
 	}
 

@@ -126,7 +126,8 @@ var limits = map[reflect.Type]map[string]limit{
 		"reason": func(s *openapi.Schema) { s.MinLength, s.MaxLength = 1, 512 },
 	},
 	of[job.Ping]():     {"url": upTo(job.MaxURL), "fail_url": upTo(job.MaxURL)},
-	of[backfillBody](): {"parallel": fromTo(1, job.MaxParallel)},
+	of[backfillBody](): {"parallel": fromTo(1, job.MaxParallel), "params": entries(job.MaxParams)},
+	of[paramsBody]():   {"params": entries(job.MaxParams)},
 	of[reasonBody]():   {"reason": upTo(job.MaxReason)},
 	of[pauseBody]():    {"reason": upTo(job.MaxReason)},
 	of[job.CalendarSpec](): {

@@ -23,7 +23,7 @@ func TestAfterAndDelay(t *testing.T) {
 			"1 hour after the end of each run; first at 2027-01-01 00:00:00 UTC; until 2027-01-01 00:00:00 UTC",
 			"每次运行结束 1 小时后；首次 2027-01-01 00:00:00 UTC；到 2027-01-01 00:00:00 UTC 为止",
 		},
-		"short":        {spec: Spec{Delay: Duration(time.Millisecond)}, wrong: "delay: 1ms is not between 1s and 8784h"},
+		"short":        {spec: Spec{Delay: Duration(time.Millisecond)}, wrong: "delay: 1ms is not between 1s and 366d"},
 		"two kinds":    {spec: Spec{Delay: Duration(time.Hour), Schedule: "* * * * *"}, wrong: "schedule: 2 of schedule"},
 		"a count":      {spec: Spec{Delay: Duration(time.Hour), MaxFires: 5}, wrong: "max_fires: cannot be used with delay"},
 		"jitter":       {spec: Spec{After: &After{Jobs: []string{"a"}}, Jitter: 1e9}, wrong: "jitter: cannot be used with after"},

@@ -197,6 +197,10 @@ func (s *Spec) paramsDefaults() {
 		return
 	}
 
+	if len(s.Params) > MaxParams {
+		return // validateParams refuses them all
+	}
+
 	s.Params = maps.Clone(s.Params) // the caller's stay as they are
 	for name, p := range s.Params {
 		if p.Type == "" && p.Secret == "" {
@@ -288,6 +292,11 @@ func (p *Param) validate(found *Problems, place string, manual bool) {
 // notation of the parameters' types. The error is Problems.
 func (s *Spec) CheckParams(given map[string]Value) (map[string]Value, error) {
 	var found Problems
+	if len(given) > MaxParams {
+		found.Add("params", problem.TooMany, len(given), MaxParams)
+		return nil, found
+	}
+
 	out, bytes := map[string]Value{}, 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		field, v := "params."+cutName(name), given[name]

@@ -178,7 +178,9 @@ func TestPartition(t *testing.T) {
 		if a.Command == "long" {
 			<-ctx.Done()
 			killed <- time.Now()
-			return job.Result{Outcome: job.Killed}
+			return job.Result{Outcome: job.Killed, Reason: job.Reason{
+				Code: job.CodeOf(context.Cause(ctx), job.ReasonNodeStopped), Text: context.Cause(ctx).Error(),
+			}}
 		}
 		return r
 	}), 0)

@@ -275,7 +275,19 @@ func TestHandlersOnly(t *testing.T) {
 
 	sly := worker.create(job.Spec{Name: "sly", At: ptr(worker.Now()), Selector: "handler/page"})
 	time.Sleep(6 * time.Second)
-	late := 0
+
+	// Commands that wait because of the other node are late always, not just while the machine is busy.
+	worker.await("commands are on time", 30*time.Second, func() bool {
+		late := 0
+		for _, j := range commands {
+			runs := c.history(j.ID) // the latest come last
+			if median(runs[max(0, len(runs)-6):]) > 700*time.Millisecond {
+				late++
+			}
+		}
+		return late <= 1
+	})
+
 	for _, j := range commands {
 		runs := c.history(j.ID)
 		if len(runs) < 3 {
@@ -287,14 +299,6 @@ func TestHandlersOnly(t *testing.T) {
 				t.Errorf("got %+v", r.Run)
 			}
 		}
-
-		if median(runs) > 700*time.Millisecond {
-			late++
-		}
-	}
-
-	if late > 1 {
-		t.Errorf("%d commands were late", late)
 	}
 
 	if runs := c.history(sly.ID); len(runs) != 1 || runs[0].Outcome != job.Failed ||

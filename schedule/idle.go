@@ -58,9 +58,10 @@ func (c *Claimer) takeIdle(ctx context.Context, now job.Micros) (took int, err e
 	return len(taken), err
 }
 
-// ours returns the idle runs that this session should take: runs in its share, and runs of jobs
-// that only some nodes may run, if this node is one of them. For such jobs the share does not
-// count, because the node with the share may not be allowed to run them.
+// ours returns the idle runs that this session should take: runs in its share, runs of jobs that
+// only some nodes may run, if this node is one of them, and runs that a node claimed for other
+// nodes. For the last two the share does not count, because the node with the share may not be
+// allowed to run them. For example, a node with handlers only may not run commands.
 func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []trip.Held) {
 	share := shareOf(c.Session)
 	for _, h := range found {
@@ -69,7 +70,8 @@ func (c *Claimer) ours(found []trip.Held, defs map[int64]*Definition) (out []tri
 			continue // other nodes take the run; a run of a deleted job ends when it is due
 		}
 		placed := d.Err == nil && d.Place.String() != ""
-		if placed || h.Hash >= share.FromHash && h.Hash < share.ToHash {
+		claimed := h.Launch.Claim == 0 && ofSchedule(&h.Run)
+		if placed || claimed || h.Hash >= share.FromHash && h.Hash < share.ToHash {
 			h.Rank = d.rank()
 			out = append(out, h)
 		}

@@ -87,8 +87,8 @@ func (d *driver) public() {
 
 // shared makes the things that jobs use.
 func (d *driver) shared() {
-	ok(d.PutGroupWithResponse(d.ctx, "outside", nil, GroupInput{Slots: 2}))
-	must(ok(d.GetGroupWithResponse(d.ctx, "outside")).JSON200.Slots == 2, "a group has its slots")
+	ok(d.PutGroupWithResponse(d.ctx, "outside", nil, GroupInput{Slots: to(2)}))
+	must(*ok(d.GetGroupWithResponse(d.ctx, "outside")).JSON200.Slots == 2, "a group has its slots")
 	must(len(ok(d.ListGroupsWithResponse(d.ctx, nil)).JSON200.Items) == 1, "groups are listed")
 
 	ok(d.CreateCalendarWithResponse(d.ctx, nil, NewCalendarInput{Name: "outside", ExcludeWeekdays: &[]string{"sun"}}))
@@ -238,7 +238,7 @@ func (d *driver) events() {
 func (d *driver) runs() {
 	job := ok(d.CreateJobWithResponse(d.ctx, nil, NewJobInput{Name: "long", Command: to("echo started; sleep 100"),
 		Schedule: to("0 3 1 1 *"), Grace: to(Duration("1s"))})).JSON201
-	ok(d.RunJobWithResponse(d.ctx, job.Id, nil, NothingInput{}))
+	ok(d.RunJobWithResponse(d.ctx, job.Id, nil, ParamsInput{}))
 	var id int
 	_, err := fmt.Sscan(job.Id, &id)
 	check(err)
@@ -313,7 +313,7 @@ func (d *driver) people() {
 	}
 
 	must(ok(d.GetMeWithResponse(d.ctx, as(token.Token))).JSON200.Name == "reader", "a token is who it says")
-	refused(403)(d.RunJobWithResponse(d.ctx, "1", nil, NothingInput{}, as(token.Token)))
+	refused(403)(d.RunJobWithResponse(d.ctx, "1", nil, ParamsInput{}, as(token.Token)))
 	login := ok(d.LoginWithResponse(d.ctx, LoginInput{Token: token.Token})).JSON200
 	nobody := func(_ context.Context, r *http.Request) error { r.Header.Del("Authorization"); return nil }
 
@@ -334,7 +334,7 @@ func (d *driver) people() {
 	ok(d.LogoutWithResponse(d.ctx, NothingInput{}, browser))
 	refused(401)(d.GetMeWithResponse(d.ctx, browser))
 	ok(d.RevokeTokenWithResponse(d.ctx, token.Id))
-	refused(401)(d.RunJobWithResponse(d.ctx, "1", nil, NothingInput{}, as(token.Token)))
+	refused(401)(d.RunJobWithResponse(d.ctx, "1", nil, ParamsInput{}, as(token.Token)))
 	refused(404)(d.BeginOIDCWithResponse(d.ctx, NothingInput{})) // no provider is configured
 	refused(404)(d.EndOIDCWithResponse(d.ctx, ReturnInput{Flow: "x", State: "x"}))
 	must(len(ok(d.ReturnOIDCWithResponse(d.ctx, nil)).Body) > 0, "the provider sends browsers back to the console")
