@@ -42,7 +42,7 @@ func (s *Server) jobStats(w http.ResponseWriter, r *http.Request) error {
 	win.To = job.MicrosOf(now)
 	win.From = win.To.Add(-span)
 
-	// Callers who see the same apps get the same answer.
+	// The answer depends only on these values, so callers share it.
 	question := fmt.Sprintf("%q %q %t %s %d", win.App, win.Apps, win.Apps == nil, span, limit)
 	v, err := s.fared.of(question).get(r.Context(), func(ctx context.Context) (*view.JobStats, error) {
 		return s.statsOf(ctx, win, limit)

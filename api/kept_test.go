@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestKept: callers that ask at once share a computation, and a result is used for keptFor.
+// TestKept: callers that ask at once share a computation, and a result is used for ten times its
+// cost, at most keptFor.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,6 +56,23 @@ func TestKept(t *testing.T) {
 		}
 		if got := ask("a"); got != 4 || len(by.each) != 1 {
 			t.Errorf("after a failure: got result %d, and %d results are kept", got, len(by.each))
+		}
+
+		// A cheap result is used for ten times its cost.
+		cheap := func() int {
+			v, _ := by.of("cheap").get(t.Context(), func(context.Context) (int, error) {
+				n++
+				time.Sleep(time.Millisecond)
+				return n, nil
+			})
+			return v
+		}
+		if cheap() != 5 || cheap() != 5 {
+			t.Error("a cheap result was not used again")
+		}
+		time.Sleep(10 * time.Millisecond)
+		if got := cheap(); got != 6 {
+			t.Errorf("a cheap result after ten times its cost: got %d, want 6", got)
 		}
 	})
 }

@@ -10,8 +10,8 @@ var (
 		query: []parameter{limitParam, pageParam}, replies: found[view.Page[view.Group]]("A page of groups."),
 	}
 	getGroupDoc = operation{
-		id: "getGroup", tag: tagGroups, summary: "Show a group", about: "Its slots, its rate, how much of them is in " +
-			"use, and how many due times wait.",
+		id: "getGroup", tag: tagGroups, summary: "Show a group", about: "Its slots, its rate, the slots and starts in " +
+			"use, and the number of due times that wait.",
 		replies: found[view.Group]("The group."), problems: []kind{notFound},
 	}
 	putGroupDoc = operation{

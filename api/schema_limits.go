@@ -150,8 +150,8 @@ var (
 	}
 )
 
-// answerWords are the values of answer fields whose Go type does not list all of them. The job's
-// fields here are empty if its definition cannot be read.
+// answerWords lists the values of fields in answers. The Go types of these fields lack some values:
+// the fields of a job are empty if its definition cannot be read.
 var answerWords = map[reflect.Type]map[string][]string{
 	of[view.Explanation](): {"cause": causes()},
 	of[view.Job](): {

@@ -40,7 +40,8 @@ func (r *remote) unknown(ctx context.Context, what, name, path string) (said str
 }
 
 // missing turns an error 404 into the error that a named object does not exist, and suggests a
-// similar name. path is the API's list of these objects. `command ls` prints this list.
+// similar name. path is the API's list of such objects, and command is the command group
+// whose `ls` prints the list.
 func (r *remote) missing(ctx context.Context, err error, what, name, path, command string) error {
 	if !isStatus(err, http.StatusNotFound) {
 		return err

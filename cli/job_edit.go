@@ -388,8 +388,8 @@ func isStale(err error) bool {
 		(p.Status == http.StatusPreconditionFailed || p.Status == http.StatusConflict && len(p.Errors) > 0)
 }
 
-// readAgain reads the job's version, and then the changes of others. If somebody changes the job
-// between the two reads, saving it leads to another conflict. No change is overwritten.
+// readAgain reads the job's version first, and the changes of others second. A change between these
+// reads makes the next save fail with a conflict, so no change is overwritten.
 func (e *jobEditing) readAgain(ctx context.Context) error {
 	j, _, err := get[jobView](ctx, e.remote, "/api/v1/jobs/"+e.id, nil)
 	if err != nil {

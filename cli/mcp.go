@@ -30,7 +30,7 @@ each change. A token of role viewer changes nothing, even with --write.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 
-	r := newRemote(c, cmd)
+	r := newConnection(c, cmd)
 	cmd.Flags().BoolVar(&write, "write", false, "also offer the tools that change something")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		server := mcp.NewServer(&mcp.Implementation{Name: "go-crontab", Version: readVersion().Version},

@@ -36,8 +36,14 @@ type remote struct {
 
 // newRemote adds the flags that all API commands share.
 func newRemote(c *console, cmd *cobra.Command, formats ...string) *remote {
-	r := &remote{console: c}
+	r := newConnection(c, cmd)
 	r.output.flags(cmd, formats...)
+	return r
+}
+
+// newConnection is like newRemote, for a command without an output format.
+func newConnection(c *console, cmd *cobra.Command) *remote {
+	r := &remote{console: c}
 	cmd.Flags().StringVar(&r.server, "server", defaultServer,
 		"URL of a node, or of several, separated by commas, to use one that answers (GOCRONTAB_SERVER)")
 	cmd.Flags().StringVar(&r.token, "token", "",

@@ -93,8 +93,8 @@ func (r *repeats) repeated(sig os.Signal) bool {
 	return repeated
 }
 
-// onEOF requests the end when a stream ends: the process at the other end is gone. After eofGrace
-// it also makes the second request, because nobody is left to make that request.
+// onEOF requests the end when a stream ends, because the process at the other end is gone. After
+// eofGrace it requests the end once more, as nobody else can.
 func (s *stopping) onEOF(r io.Reader) {
 	_, err := io.Copy(io.Discard, r)
 	if err == nil {

@@ -32,7 +32,7 @@ func TestEveryVerb(t *testing.T) {
 	// These have their own output format.
 	own := []string{
 		"dev", "serve", "run logs", "schema", "secret keygen", "context add", "context use", "context rm", "export",
-		"migrate", "bench", "mock",
+		"migrate", "bench", "mock", "mcp",
 	}
 
 	seen := 0

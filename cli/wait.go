@@ -15,9 +15,9 @@ type waitFlags struct {
 	timeout time.Duration
 }
 
-// flags adds the flags of a wait. what is the help of --wait.
-func (w *waitFlags) flags(cmd *cobra.Command, what string) {
-	cmd.Flags().BoolVarP(&w.wait, "wait", "w", false, what)
+// flags adds --wait, with its help text, and --wait-timeout.
+func (w *waitFlags) flags(cmd *cobra.Command, help string) {
+	cmd.Flags().BoolVarP(&w.wait, "wait", "w", false, help)
 	durationVar(cmd.Flags(), &w.timeout, "wait-timeout", 0,
 		fmt.Sprintf("with --wait: give up after this long, with exit code %d (default never)", exitTimedOut))
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts argv as the leader of its own process group. The process gets the user `as` and the
-// cgroup `in`; nil: those of the node. exit is the pidfd of the process, or nil on kernels before
-// 5.4.
+// fork starts argv as the leader of its own process group. The process runs as the user `as`, in
+// the cgroup `in`. If one is nil, the process keeps the node's. exit is the pidfd of the process, or
+// nil on kernels before 5.4.
 func fork(
 	path string, argv []string, attr *syscall.ProcAttr, as *syscall.Credential, in *os.File,
 ) (pid int, exit *os.File, err error) {

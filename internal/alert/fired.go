@@ -88,7 +88,7 @@ func FiredByIDs(r sql.Reader, ids []int64) (out []FiredRow, err error) {
 }
 
 // writeFired writes alerts. Rows without an id are new and get one. Existing rows are written
-// first, because one of them may be over and have the same subject as a new alert.
+// first: if an alert is over, its subject is free for a new alert.
 func writeFired(tx *sql.Tx, rows []*FiredRow) error {
 	firing := func(r *FiredRow) any {
 		if r.Firing {

@@ -10,9 +10,9 @@ import (
 )
 
 // resolve completes the notices for PagerDuty channels. When an alert is over, each incident that
-// the channel opened for it is resolved, and no other incident is. Without this, an incident would
-// stay open if meanwhile the rule was silenced, disabled, deleted or changed, or names other
-// channels. If no node has tried to send the opening message yet, neither the opening nor the
+// the channel opened for it is resolved, and no other incident is. So an
+// incident is resolved even if its rule was silenced, disabled, deleted or changed since it was
+// opened. If no node has tried to send the opening message yet, neither the opening nor the
 // resolving message is sent. Otherwise in a flood, the opening message would arrive long after the
 // alert is over.
 func (e *Evaluator) resolve(ctx context.Context, c *changes, now job.Micros) error {

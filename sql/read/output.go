@@ -52,8 +52,8 @@ func each(pieces []job.Piece, yield func(job.Piece) error) error {
 	return nil
 }
 
-// part returns the first part of an output that ends after a byte offset. If there is none, it
-// returns nothing.
+// part returns the part of an output that has a byte, or the next part if that byte was not kept.
+// The result is empty after the last part.
 func (db *DB) part(ctx context.Context, run, from int64) ([]job.Piece, error) {
 	select {
 	case partReads <- struct{}{}:

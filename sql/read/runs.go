@@ -16,7 +16,7 @@ type RunFilter struct {
 	App      string
 	Apps     []string // only runs in these apps; nil: all
 	Node     string
-	Outcomes []job.Outcome // one of these; job.Succeeded stands alone
+	Outcomes []job.Outcome // any of these; nil: all. job.Succeeded is not combined with others
 	Last     bool          // only runs that are the last attempt of their due time
 	Kind     trip.Kind
 	From     job.Micros // due at or after

@@ -363,6 +363,11 @@ func LinkedJobs(r sql.Reader, names []job.Name) (map[job.Name]LinkedJob, error) 
 	return out, nil
 }
 
+func scanName(rows *sql.Rows) (name string, err error) {
+	err = rows.Scan(&name)
+	return name, err
+}
+
 // SomeNames lists names of jobs of an app, for suggestions.
 func SomeNames(r sql.Reader, app string) ([]string, error) {
 	const query = `
@@ -371,19 +376,17 @@ func SomeNames(r sql.Reader, app string) ([]string, error) {
 		STRAIGHT_JOIN job j FORCE INDEX (listed) ON j.app_id = a.id AND j.living = 1
 		WHERE a.name = ?
 		LIMIT 1000`
-	scan := func(rows *sql.Rows) (name string, err error) { err = rows.Scan(&name); return name, err }
-	return sql.Select(r, "list names of jobs", scan, query, app)
+	return sql.Select(r, "list names of jobs", scanName, query, app)
 }
 
 // NamedUpstreams returns those of the given names that living jobs of any app follow.
 func NamedUpstreams(r sql.Reader, names []string) (out []string, err error) {
-	scan := func(rows *sql.Rows) (name string, err error) { err = rows.Scan(&name); return name, err }
 	for part := range slices.Chunk(names, atOnce) {
 		query := `
 			SELECT DISTINCT name
 			FROM job_ref FORCE INDEX (PRIMARY)
 			WHERE kind = 6 AND name IN (` + sql.Values(1, len(part))[1:]
-		found, err := sql.Select(r, "look for followers by name", scan, query, texts(part)...)
+		found, err := sql.Select(r, "look for followers by name", scanName, query, texts(part)...)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,6 @@ const (
 	RefPing     RefKind = 4 // the URL that the job calls when a due time has ended; without a name
 	RefHandler  RefKind = 5
 	RefUpstream RefKind = 6 // a job that the job follows; its app is only in the definition
-	RefManual   RefKind = 8 // nothing: the job has no schedule; without a name
 	RefDelay    RefKind = 7 // the job's own runs: their ends give the next due time; without a name
+	RefManual   RefKind = 8 // nothing: the job has no schedule; without a name
 )

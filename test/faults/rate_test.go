@@ -15,12 +15,12 @@ import (
 	"go-crontab/test/ledger"
 )
 
-// TestF56RateOfGroup: whatever fails, no more processes of a group begin in any period than its
+// TestF58RateOfGroup: whatever fails, no more processes of a group begin in any period than its
 // rate admits, and no due time is lost or runs twice.
-func TestF56RateOfGroup(t *testing.T) {
+func TestF58RateOfGroup(t *testing.T) {
 	t.Parallel()
 
-	r := scenario(t, "F56", "a group with a rate: kill -9 of a node, kill -9 of MySQL, SIGSTOP of a node")
+	r := scenario(t, "F58", "a group with a rate: kill -9 of a node, kill -9 of MySQL, SIGSTOP of a node")
 	c := newServer(r, privatedb.Options{})
 	c.expiry = 12 * time.Second
 	c.start(3)
