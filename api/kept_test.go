@@ -67,8 +67,10 @@ func TestKept(t *testing.T) {
 			})
 			return v
 		}
-		if cheap() != 5 || cheap() != 5 {
-			t.Error("a cheap result was not used again")
+		for range 2 {
+			if got := cheap(); got != 5 {
+				t.Errorf("a cheap result, asked at once again: got %d, want 5", got)
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 		if got := cheap(); got != 6 {
